@@ -52,15 +52,9 @@ func (t *Accounts) all(ctx context.Context) ([]Account, error) {
 }
 
 func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Account, error) {
-	var all []Account
-	err := t.db.Query(ctx, "read the refused accounts", text,
-		func(scan func(...any) error) error {
-			var a Account
-			err := scan(&a.ID, &a.Node, &a.Reason, &a.Salt, &a.Digest, sqldb.ScanTime(&a.RefusedAt))
-			all = append(all, a)
-			return err
-		}, args...)
-	return all, err
+	return sqldb.All(ctx, t.db, "read the refused accounts", text, func(scan sqldb.Scan, a *Account) error {
+		return scan(&a.ID, &a.Node, &a.Reason, &a.Salt, &a.Digest, sqldb.ScanTime(&a.RefusedAt))
+	}, args...)
 }
 
 // RefuseAccount notes a refusal, until [Operations.Resume]: no node tries that

@@ -99,15 +99,10 @@ func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) 
 	if err != nil {
 		return nil, err
 	}
-	var found []DeadRow
-	err = t.db.Query(ctx, "read the poison rows", t.sql.SQL().Dead.Dead,
-		func(scan func(...any) error) error {
-			var d DeadRow
-			err := scan(&d.ID, &d.Stream, &d.Key, &d.Reason, &d.Refused, sqldb.ScanTime(&d.FirstAt), sqldb.ScanTime(&d.LastAt), &d.Raw)
-			found = append(found, d)
-			return err
+	return sqldb.All(ctx, t.db, "read the poison rows", t.sql.SQL().Dead.Dead,
+		func(scan sqldb.Scan, d *DeadRow) error {
+			return scan(&d.ID, &d.Stream, &d.Key, &d.Reason, &d.Refused, sqldb.ScanTime(&d.FirstAt), sqldb.ScanTime(&d.LastAt), &d.Raw)
 		}, len(f.IDs) == 0, ids, len(f.Streams) == 0, streams, f.Key, f.Since.Seconds(), f.Raw, cmp.Or(f.Limit, math.MaxInt32))
-	return found, err
 }
 
 // DropDead removes records of a stream for an operator, and returns how many there were.

@@ -41,9 +41,8 @@ func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []
 	if err != nil {
 		return nil, 0, err
 	}
-	err = l.db.Query(ctx, "read the locks", l.sql.SQL().Lease.Locks,
-		func(scan func(...any) error) error {
-			var h HeldLock
+	locks, err = sqldb.All(ctx, l.db, "read the locks", l.sql.SQL().Lease.Locks,
+		func(scan sqldb.Scan, h *HeldLock) error {
 			var term, name, node sql.NullString
 			var fence, ttl sql.NullInt64
 			var now time.Time
@@ -56,7 +55,6 @@ func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []
 			if lives := time.Duration(ttl.Int64) * time.Millisecond; ttl.Valid {
 				h.Left = lives - max(0, now.Sub(h.Touched))
 			}
-			locks = append(locks, h)
 			return err
 		}, regions, limit, mostCounted)
 	return locks, total, err

@@ -38,16 +38,14 @@ func Renewals(ctx context.Context, db *sqldb.DB, leases int, text string, args .
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
 	renewals := make([]lock.Renewal, 0, leases)
-	for rows.Next() {
+	err = sqldb.Each(rows, func(scan sqldb.Scan) error {
 		var renewed, present bool
-		if err := rows.Scan(&renewed, &present); err != nil {
-			return nil, err
-		}
+		err := scan(&renewed, &present)
 		renewals = append(renewals, renewal(renewed, present))
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	if len(renewals) != leases {

@@ -34,19 +34,15 @@ func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
 // Nodes returns the nodes that were seen within that time, sorted by name and
 // boot id.
 func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
-	var nodes []turn.Node
-	err := t.db.Query(ctx, "read the live nodes", t.sql.SQL().Node.Nodes,
-		func(scan func(...any) error) error {
-			var n turn.Node
+	return sqldb.All(ctx, t.db, "read the live nodes", t.sql.SQL().Node.Nodes,
+		func(scan sqldb.Scan, n *turn.Node) error {
 			var types, unreachable, outdated, sinks string
 			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &outdated, &sinks,
 				sqldb.ScanTime(&n.StartedAt), sqldb.ScanTime(&n.SeenAt))
 			n.Types, n.Unreachable, n.Outdated = sqldb.SplitList(types), sqldb.SplitList(unreachable), sqldb.SplitList(outdated)
 			n.Sinks = sqldb.SplitList(sinks)
-			nodes = append(nodes, n)
 			return err
 		}, within.Seconds())
-	return nodes, err
 }
 
 // Leave removes the node from the live nodes, at a graceful stop. Its sinks count as

@@ -169,13 +169,8 @@ type ActFilter struct {
 
 // Acts returns the acts of operators, newest first.
 func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
-	var acts []Act
-	err := t.db.Query(ctx, "read the audit table", t.sql.SQL().Operator.Acts,
-		func(scan func(...any) error) error {
-			var a Act
-			err := scan(sqldb.ScanTime(&a.At), &a.Actor, &a.Action, &a.Subject, &a.Detail)
-			acts = append(acts, a)
-			return err
+	return sqldb.All(ctx, t.db, "read the audit table", t.sql.SQL().Operator.Acts,
+		func(scan sqldb.Scan, a *Act) error {
+			return scan(sqldb.ScanTime(&a.At), &a.Actor, &a.Action, &a.Subject, &a.Detail)
 		}, f.Since.Seconds(), f.Action, sqldb.Storable(f.Actor), f.Subject, cmp.Or(f.Limit, math.MaxInt32))
-	return acts, err
 }

@@ -3,7 +3,6 @@ package lockdb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -67,17 +66,16 @@ func endPauses(ctx context.Context, tx *sql.Tx, text *partSQL, actor string, str
 		return err
 	}
 	var over []Act
-	for rows.Next() {
+	err = sqldb.Each(rows, func(scan sqldb.Scan) error {
 		act := Act{Actor: actor, Action: "resume"}
 		var by string
 		var until time.Time
-		if err := rows.Scan(&act.Subject, &by, sqldb.ScanTime(&until)); err != nil {
-			return fmt.Errorf("read pauses that are over: %w", joinClose(err, rows))
-		}
+		err := scan(&act.Subject, &by, sqldb.ScanTime(&until))
 		act.Detail = fmt.Sprintf("the pause of %s was until %s", by, until.Format(time.RFC3339))
 		over = append(over, act)
-	}
-	if err := joinClose(rows.Err(), rows); err != nil {
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for _, act := range over {
@@ -87,5 +85,3 @@ func endPauses(ctx context.Context, tx *sql.Tx, text *partSQL, actor string, str
 	}
 	return nil
 }
-
-func joinClose(err error, rows *sql.Rows) error { return errors.Join(err, rows.Close()) }

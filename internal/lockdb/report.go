@@ -188,16 +188,15 @@ func (r *reporter) sweeps(ctx context.Context) error {
 
 // generations leaves out how far other observers are with rows that have no
 // timestamp.
-func (r *reporter) generations(ctx context.Context) error {
-	return r.db.db.Query(ctx, "read how far readings of all rows have come", r.db.sql.SQL().Report.Generations,
-		func(scan func(...any) error) error {
-			var g status.Generation
+func (r *reporter) generations(ctx context.Context) (err error) {
+	r.Generations, err = sqldb.All(ctx, r.db.db, "read how far readings of all rows have come", r.db.sql.SQL().Report.Generations,
+		func(scan sqldb.Scan, g *status.Generation) error {
 			var took int64
 			err := scan(&g.Observer, &g.Rows, &g.Of, sqldb.ScanTime(&g.StartedAt), sqldb.ScanTime(&g.FinishedAt), &took)
 			g.Took = time.Duration(took) * time.Millisecond
-			r.Generations = append(r.Generations, g)
 			return err
 		})
+	return err
 }
 
 func (r *reporter) accounts(ctx context.Context) error {
@@ -208,12 +207,10 @@ func (r *reporter) accounts(ctx context.Context) error {
 	return err
 }
 
-func (r *reporter) wentBack(ctx context.Context) error {
-	return r.db.db.Query(ctx, "read which streams went back", r.db.sql.SQL().Report.WentBack,
-		func(scan func(...any) error) error {
-			var b status.WentBack
-			err := scan(sqldb.ScanTime(&b.At), &b.Node, &b.Observer, &b.Detail)
-			r.WentBack = append(r.WentBack, b)
-			return err
+func (r *reporter) wentBack(ctx context.Context) (err error) {
+	r.WentBack, err = sqldb.All(ctx, r.db.db, "read which streams went back", r.db.sql.SQL().Report.WentBack,
+		func(scan sqldb.Scan, b *status.WentBack) error {
+			return scan(sqldb.ScanTime(&b.At), &b.Node, &b.Observer, &b.Detail)
 		}, eventlog.ActWentBack, recentBack.Seconds(), lastBack)
+	return err
 }

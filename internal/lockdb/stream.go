@@ -58,10 +58,8 @@ type StreamStatus struct {
 // Statuses returns the state of all observers that were ever polled,
 // sorted by name.
 func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
-	var all []StreamStatus
-	err := t.db.Query(ctx, "read the state of observers", t.sql.SQL().Stream.Statuses,
-		func(scan func(...any) error) error {
-			var s StreamStatus
+	all, err := sqldb.All(ctx, t.db, "read the state of observers", t.sql.SQL().Stream.Statuses,
+		func(scan sqldb.Scan, s *StreamStatus) error {
 			var lag int64
 			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Gone,
 				&s.Paused, sqldb.ScanTime(&s.Pause.At), sqldb.ScanTime(&s.Pause.Until), &s.Pause.By, &s.Pause.Reason,
@@ -70,7 +68,6 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 			if !s.Paused {
 				s.Pause = status.Pause{}
 			}
-			all = append(all, s)
 			return err
 		})
 	if err != nil {

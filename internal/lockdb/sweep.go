@@ -27,11 +27,9 @@ type Sweeps struct {
 // Sweeps returns the sweeps.
 func (db *DB) Sweeps() *Sweeps { return &Sweeps{db.db, db.sql} }
 
-func scanSweep(scan func(...any) error) (observer.Sweep, error) {
-	var s observer.Sweep
-	err := scan(&s.ID, &s.Stream, &s.Kind, &s.State, &s.From, &s.Before, &s.Position, &s.Rows, &s.Events,
+func scanSweep(scan sqldb.Scan, s *observer.Sweep) error {
+	return scan(&s.ID, &s.Stream, &s.Kind, &s.State, &s.From, &s.Before, &s.Position, &s.Rows, &s.Events,
 		sqldb.ScanTime(&s.StartedAt), sqldb.ScanTime(&s.UpdatedAt))
-	return s, err
 }
 
 func stepArgs(ch *observer.Chunk) []any {
@@ -64,8 +62,7 @@ func (t *Sweeps) Start(ctx context.Context, s observer.Sweep, by By) (observer.S
 
 func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started observer.Sweep, err error) {
 	err = t.db.InTx(ctx, fmt.Sprintf("start a sweep of %s", s.Stream), func(tx *sql.Tx) error {
-		var err error
-		started, err = scanSweep(tx.QueryRowContext(ctx, t.sql.SQL().Sweep.Start, s.Stream, string(s.Kind), s.From, s.Before).Scan)
+		err := scanSweep(tx.QueryRowContext(ctx, t.sql.SQL().Sweep.Start, s.Stream, string(s.Kind), s.From, s.Before).Scan, &started)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepRunning
 		}
@@ -81,14 +78,7 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started o
 // Latest returns, of each stream and kind, the sweep that is running or was
 // started last, sorted by stream and kind. An empty stream means all of them.
 func (t *Sweeps) Latest(ctx context.Context, stream string) ([]observer.Sweep, error) {
-	var all []observer.Sweep
-	err := t.db.Query(ctx, "read the sweeps", t.sql.SQL().Sweep.Latest,
-		func(scan func(...any) error) error {
-			s, err := scanSweep(scan)
-			all = append(all, s)
-			return err
-		}, stream)
-	return all, err
+	return sqldb.All(ctx, t.db, "read the sweeps", t.sql.SQL().Sweep.Latest, scanSweep, stream)
 }
 
 // Cancel ends a running sweep: its next step is refused. What it

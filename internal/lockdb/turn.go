@@ -146,15 +146,9 @@ func (t *Turns) noteStream(ctx context.Context, note, poll []any) (err error) {
 
 // All returns the last turn of every type, sorted by type.
 func (t *Turns) All(ctx context.Context) ([]turn.Taken, error) {
-	var all []turn.Taken
-	err := t.db.Query(ctx, "read the turns", t.sql.SQL().Turn.All,
-		func(scan func(...any) error) error {
-			var one turn.Taken
-			err := scan(&one.Type, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished), &one.Node, &one.Outcome)
-			all = append(all, one)
-			return err
-		})
-	return all, err
+	return sqldb.All(ctx, t.db, "read the turns", t.sql.SQL().Turn.All, func(scan sqldb.Scan, one *turn.Taken) error {
+		return scan(&one.Type, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished), &one.Node, &one.Outcome)
+	})
 }
 
 // Polls returns the last polls of all streams, newest first.
@@ -168,14 +162,8 @@ func (t *Turns) PollsOf(ctx context.Context, stream string, limit int) ([]turn.S
 }
 
 func (t *Turns) polls(ctx context.Context, text string, args ...any) ([]turn.StreamTaken, error) {
-	var all []turn.StreamTaken
-	err := t.db.Query(ctx, "read the history of polls", text,
-		func(scan func(...any) error) error {
-			var one turn.StreamTaken
-			err := scan(&one.Type, &one.Stream, &one.Node, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished),
-				&one.Outcome, &one.Reason, &one.Rows, &one.Events, &one.Poison)
-			all = append(all, one)
-			return err
-		}, args...)
-	return all, err
+	return sqldb.All(ctx, t.db, "read the history of polls", text, func(scan sqldb.Scan, one *turn.StreamTaken) error {
+		return scan(&one.Type, &one.Stream, &one.Node, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished),
+			&one.Outcome, &one.Reason, &one.Rows, &one.Events, &one.Poison)
+	}, args...)
 }

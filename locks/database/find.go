@@ -31,9 +31,7 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 	if err != nil {
 		return nil, err
 	}
-	var found []lock.Held
-	err = p.db.Query(ctx, "find locks", p.sql.SQL().Find, func(scan func(...any) error) error {
-		var h lock.Held
+	return sqldb.All(ctx, p.db, "find locks", p.sql.SQL().Find, func(scan sqldb.Scan, h *lock.Held) error {
 		var mode string
 		var ttl int64
 		var acquired, touched, now time.Time
@@ -45,8 +43,6 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 		h.Row, h.Term = sqldb.Unpadded(h.Row), sqldb.Unpadded(h.Term)
 		h.Key, h.Region, h.Mode, h.TTL = h.Name, q.Region, lock.Mode(mode), time.Duration(ttl)*time.Millisecond
 		h.Age, h.Left = now.Sub(acquired), h.TTL-now.Sub(touched)
-		found = append(found, h)
 		return err
 	}, args...)
-	return found, err
 }

@@ -48,22 +48,17 @@ func (p *Provider) Stats(ctx context.Context, region string, failed int) (Stats,
 	if s.At, err = p.db.Now(ctx); err != nil {
 		return s, err
 	}
-	err = p.db.Query(ctx, "read the figures of the locks", p.sql.SQL().KindStats, func(scan func(...any) error) error {
-		var k KindStats
+	s.Kinds, err = sqldb.All(ctx, p.db, "read the figures of the locks", p.sql.SQL().KindStats, func(scan sqldb.Scan, k *KindStats) error {
 		var ttl, oldest int64
 		err := scan(&k.Subject, &k.Predicate, &k.Active, &ttl, &oldest, &k.OldestNode, &k.Waiting, &k.Failures)
 		k.AverageTTL, k.Oldest = time.Duration(ttl)*time.Millisecond, time.Duration(oldest)*time.Millisecond
-		s.Kinds = append(s.Kinds, k)
 		return err
 	}, region)
 	if err != nil {
 		return s, err
 	}
-	err = p.db.Query(ctx, "read which locks were not to be had", p.sql.SQL().FailedLocks, func(scan func(...any) error) error {
-		var f FailedLock
-		err := scan(&f.Name, &f.Failures, sqldb.ScanTime(&f.Last))
-		s.Failed = append(s.Failed, f)
-		return err
+	s.Failed, err = sqldb.All(ctx, p.db, "read which locks were not to be had", p.sql.SQL().FailedLocks, func(scan sqldb.Scan, f *FailedLock) error {
+		return scan(&f.Name, &f.Failures, sqldb.ScanTime(&f.Last))
 	}, region, failed)
 	return s, err
 }

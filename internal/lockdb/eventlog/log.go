@@ -42,14 +42,10 @@ func New(db *sqldb.DB, o Options) *Log {
 // Backlog implements [events.Log]: one query finds every stream that holds
 // events past the sink's offset.
 func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error) {
-	var backlog []events.Backlog
 	began := time.Now()
-	err := l.db.Query(ctx, "look for undelivered events", l.sql.SQL().Backlog,
-		func(scan func(...any) error) error {
-			var b events.Backlog
-			err := scan(&b.Stream, &b.Acknowledged, &b.Last, sqldb.ScanTime(&b.Oldest), sqldb.ScanTime(&b.Now))
-			backlog = append(backlog, b)
-			return err
+	backlog, err := sqldb.All(ctx, l.db, "look for undelivered events", l.sql.SQL().Backlog,
+		func(scan sqldb.Scan, b *events.Backlog) error {
+			return scan(&b.Stream, &b.Acknowledged, &b.Last, sqldb.ScanTime(&b.Oldest), sqldb.ScanTime(&b.Now))
 		}, sink)
 	if err == nil {
 		l.sawEnds(ctx, backlog, began)
@@ -227,15 +223,10 @@ type Offset struct {
 // Offsets returns the position, in every stream, of every sink that a relay has
 // ever fed.
 func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
-	var all []Offset
-	err := l.db.Query(ctx, "read the offsets of sinks", l.sql.SQL().Offsets,
-		func(scan func(...any) error) error {
-			var o Offset
-			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt))
-			all = append(all, o)
-			return err
+	return sqldb.All(ctx, l.db, "read the offsets of sinks", l.sql.SQL().Offsets,
+		func(scan sqldb.Scan, o *Offset) error {
+			return scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt))
 		})
-	return all, err
 }
 
 // StoredByAll returns, for each stream, the sequence up to which all of the

@@ -133,24 +133,33 @@ func (x *examiner) inTx(ctx context.Context, f func(tx *sql.Tx) error) error {
 }
 
 // visit visits each row of a result.
-func (x *examiner) visit(ctx context.Context, text string, row func(scan func(...any) error) error, args ...any) error {
+func (x *examiner) visit(ctx context.Context, text string, row func(scan sqldb.Scan) error, args ...any) error {
 	return x.inTx(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := row(rows.Scan); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return sqldb.Each(rows, row)
 	})
 }
 
+// collect appends what read reads of each row of a result.
+func collect[T any](ctx context.Context, x *examiner, text string, to *[]T, read func(scan sqldb.Scan, row *T) error, args ...any) error {
+	return x.visit(ctx, text, func(scan sqldb.Scan) error {
+		var row T
+		err := read(scan, &row)
+		*to = append(*to, row)
+		return err
+	}, args...)
+}
+
+// names appends the only column of each row of a result.
+func (x *examiner) names(ctx context.Context, text string, to *[]string, args ...any) error {
+	return collect(ctx, x, text, to, func(scan sqldb.Scan, name *string) error { return scan(name) }, args...)
+}
+
 // rows is visit for a query without parameters.
-func (x *examiner) rows(ctx context.Context, text string, row func(scan func(...any) error) error) error {
+func (x *examiner) rows(ctx context.Context, text string, row func(scan sqldb.Scan) error) error {
 	return x.visit(ctx, text, row)
 }
 

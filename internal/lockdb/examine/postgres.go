@@ -75,13 +75,7 @@ func (x *examiner) postgresTable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.visit(ctx, x.sql.SQL().Elsewhere,
-		func(scan func(...any) error) error {
-			var schema string
-			err := scan(&schema)
-			t.Elsewhere = append(t.Elsewhere, schema)
-			return err
-		}, "int_lock")
+	return x.names(ctx, x.sql.SQL().Elsewhere, &t.Elsewhere, "int_lock")
 }
 
 // postgresVerdict asks what a node says of the table when it starts.
@@ -98,19 +92,9 @@ func (x *examiner) postgresVerdict(ctx context.Context) error {
 
 // postgresHangers reads what the owner of INT_LOCK may have added.
 func (x *examiner) postgresHangers(ctx context.Context) error {
-	t := &x.found.Table
-	named := func(names *[]string) func(scan func(...any) error) error {
-		return func(scan func(...any) error) error {
-			var name string
-			err := scan(&name)
-			*names = append(*names, name)
-			return err
-		}
-	}
-	err := x.visit(ctx, x.sql.SQL().Triggers, named(&t.Triggers))
-	if err != nil {
+	if err := x.names(ctx, x.sql.SQL().Triggers, &x.found.Table.Triggers); err != nil {
 		return err
 	}
 	// A view is made by a rule.
-	return x.visit(ctx, x.sql.SQL().Rules, named(&t.Rules))
+	return x.names(ctx, x.sql.SQL().Rules, &x.found.Table.Rules)
 }

@@ -3,6 +3,7 @@ package examine
 import (
 	"context"
 
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/pgsession"
 )
 
@@ -36,37 +37,28 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 	if err := x.excess(ctx); err != nil {
 		return err
 	}
-	lacks := func(rights *[]string) func(scan func(...any) error) error {
-		return func(scan func(...any) error) error {
-			var right string
-			err := scan(&right)
-			*rights = append(*rights, right)
-			return err
-		}
-	}
 	for _, n := range nodeRights {
 		// A table that is not there is the schema's business.
-		err := x.visit(ctx, x.sql.SQL().Rights, lacks(&r.Missing), n.table, n.rights, x.db.Table(n.table).Sanitize())
+		err := x.names(ctx, x.sql.SQL().Rights, &r.Missing, n.table, n.rights, x.db.Table(n.table).Sanitize())
 		if err != nil {
 			return err
 		}
 	}
-	err := x.visit(ctx, x.sql.SQL().Sequence, lacks(&r.Missing), "obs_fence", x.db.Table("obs_fence").Sanitize(), "obs_int_lock", x.db.Table("obs_int_lock").Sanitize()+"()")
+	err := x.names(ctx, x.sql.SQL().Sequence, &r.Missing, "obs_fence", x.db.Table("obs_fence").Sanitize(), "obs_int_lock", x.db.Table("obs_int_lock").Sanitize()+"()")
 	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
 		return err
 	}
-	return x.visit(ctx, x.sql.SQL().Create, lacks(&r.ToMigrate), x.db.Schema())
+	return x.names(ctx, x.sql.SQL().Create, &r.ToMigrate, x.db.Schema())
 }
 
 // postgresPath looks who can put something into the schemas of the search_path.
 func (x *examiner) postgresPath(ctx context.Context) error {
-	return x.visit(ctx, x.sql.SQL().Path, func(scan func(...any) error) error {
+	return collect(ctx, x, x.sql.SQL().Path, &x.found.Path, func(scan sqldb.Scan, s *pgsession.Schema) (err error) {
 		var name, owner, creators, strangers []byte
 		if err := scan(&name, &owner, &creators, &strangers); err != nil {
 			return err
 		}
-		s, err := pgsession.Read(name, owner, creators, strangers)
-		x.found.Path = append(x.found.Path, s)
+		*s, err = pgsession.Read(name, owner, creators, strangers)
 		return err
 	}, x.db.SearchPath())
 }

@@ -38,10 +38,9 @@ func (x *examiner) sqliteServer(ctx context.Context) error {
 // sqliteTable looks for the table that our migration makes.
 func (x *examiner) sqliteTable(ctx context.Context) error {
 	t := &x.found.Table
-	return x.visit(ctx, x.sql.SQL().Table, func(scan func(...any) error) error {
-		var column string
-		err := scan(&column)
-		t.Schema, t.Columns = "main", append(t.Columns, column)
-		return err
-	})
+	err := x.names(ctx, x.sql.SQL().Table, &t.Columns)
+	if len(t.Columns) > 0 {
+		t.Schema = "main"
+	}
+	return err
 }

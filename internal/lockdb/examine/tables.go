@@ -27,13 +27,11 @@ func (x *examiner) acquisitions(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, x.sql.SQL().Acquisitions,
-		func(scan func(...any) error) error {
-			var a status.Acquisition
+	return collect(ctx, x, x.sql.SQL().Acquisitions, &x.found.Acquired,
+		func(scan sqldb.Scan, a *status.Acquisition) error {
 			var ttl int64
 			err := scan(&a.Key, &a.Region, &a.Name, &a.Node, &ttl, sqldb.ScanTime(&a.At))
 			a.Key, a.TTL = sqldb.Unpadded(a.Key), time.Duration(ttl)*time.Millisecond
-			x.found.Acquired = append(x.found.Acquired, a)
 			return err
 		})
 }
@@ -46,16 +44,14 @@ func (x *examiner) members(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.visit(ctx, x.sql.SQL().Members,
-		func(scan func(...any) error) error {
-			var m status.Member
+	return collect(ctx, x, x.sql.SQL().Members, &x.found.Members,
+		func(scan sqldb.Scan, m *status.Member) error {
 			var types, unreachable, sinks, shown string
 			err := scan(&m.BootID, &m.Name, &m.Version, &m.ConfigHash, &types, &unreachable, &sinks,
 				sqldb.ScanTime(&m.StartedAt), sqldb.ScanTime(&m.SeenAt), &shown)
 			m.Hidden = shown == ""
 			m.Gone = dead[m.BootID]
 			m.Types, m.Unreachable, m.Sinks = sqldb.SplitList(types), sqldb.SplitList(unreachable), sqldb.SplitList(sinks)
-			x.found.Members = append(x.found.Members, m)
 			return err
 		}, recent.Seconds())
 }
@@ -64,13 +60,9 @@ func (x *examiner) turns(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, x.sql.SQL().Turns,
-		func(scan func(...any) error) error {
-			var t status.Type
-			err := scan(&t.Name, sqldb.ScanTime(&t.TurnAt), &t.LastNode, &t.LastOutcome)
-			x.found.Turns = append(x.found.Turns, t)
-			return err
-		})
+	return collect(ctx, x, x.sql.SQL().Turns, &x.found.Turns, func(scan sqldb.Scan, t *status.Type) error {
+		return scan(&t.Name, sqldb.ScanTime(&t.TurnAt), &t.LastNode, &t.LastOutcome)
+	})
 }
 
 // beyond reads the offsets that lie above the end of their stream.
@@ -78,11 +70,8 @@ func (x *examiner) beyond(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, x.sql.SQL().Beyond, func(scan func(...any) error) error {
-		var s status.Sink
-		err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
-		x.found.Beyond = append(x.found.Beyond, s)
-		return err
+	return collect(ctx, x, x.sql.SQL().Beyond, &x.found.Beyond, func(scan sqldb.Scan, s *status.Sink) error {
+		return scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
 	})
 }
 
@@ -91,10 +80,8 @@ func (x *examiner) pauses(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, x.sql.SQL().Pauses, func(scan func(...any) error) error {
-		o := status.Observer{State: status.StatePaused, Pause: &status.Pause{}}
-		err := scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
-		x.found.Paused = append(x.found.Paused, o)
-		return err
+	return collect(ctx, x, x.sql.SQL().Pauses, &x.found.Paused, func(scan sqldb.Scan, o *status.Observer) error {
+		o.State, o.Pause = status.StatePaused, &status.Pause{}
+		return scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
 	})
 }

@@ -176,22 +176,41 @@ func (db *DB) Exec(ctx context.Context, what, text string, args ...any) (int64, 
 	return n, nil
 }
 
+// Scan reads the columns of a row.
+type Scan = func(into ...any) error
+
 // Query visits each row of the result of a statement of [Statements]. what begins the error.
-func (db *DB) Query(ctx context.Context, what, text string, visit func(scan func(...any) error) error, args ...any) error {
+func (db *DB) Query(ctx context.Context, what, text string, visit func(scan Scan) error, args ...any) error {
 	rows, err := db.Read.QueryContext(ctx, text, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, BusyPool(db.Read, err))
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := visit(rows.Scan); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
+	if err := Each(rows, visit); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// All is Query for rows that read reads one by one into what it returns.
+func All[T any](ctx context.Context, db *DB, what, text string, read func(scan Scan, row *T) error, args ...any) (all []T, err error) {
+	err = db.Query(ctx, what, text, func(scan Scan) error {
+		var row T
+		err := read(scan, &row)
+		all = append(all, row)
+		return err
+	}, args...)
+	return all, err
+}
+
+// Each visits each row of a result, and closes it.
+func Each(rows *sql.Rows, visit func(scan Scan) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := visit(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // InTx runs f in a transaction of the main pool; its error rolls back. what begins

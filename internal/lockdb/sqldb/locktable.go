@@ -64,15 +64,12 @@ func (db *DB) hangers(ctx context.Context) (strangers, pathless []string, err er
 	if db.postgres == nil {
 		return nil, nil, nil
 	}
-	for text, names := range map[string]*[]string{db.sql.SQL().Strangers: &strangers, db.sql.SQL().Pathless: &pathless} {
-		err = errors.Join(err, db.Query(ctx, "look at what hangs on INT_LOCK", text, func(scan func(...any) error) error {
-			var name string
-			err := scan(&name)
-			*names = append(*names, name)
-			return err
-		}))
+	names := func(text string) ([]string, error) {
+		return All(ctx, db, "look at what hangs on INT_LOCK", text, func(scan Scan, name *string) error { return scan(name) })
 	}
-	return strangers, pathless, err
+	strangers, err = names(db.sql.SQL().Strangers)
+	pathless, failed := names(db.sql.SQL().Pathless)
+	return strangers, pathless, errors.Join(err, failed)
 }
 
 // owner returns the role to which INT_LOCK belongs; empty where that is ours, or
