@@ -51,10 +51,7 @@ func (e *sqliteEngine) step(ctx context.Context, tx *sql.Tx, ch *observer.Chunk)
 
 // current makes a compare-and-set that met another state a conflict.
 func current(result sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
+	n, err := sqldb.Affected(result, err)
 	if err != nil {
 		return err
 	}

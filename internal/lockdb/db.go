@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,8 +60,11 @@ type DB struct {
 
 	presence liveness.Presence
 	monitor  *liveness.Monitor // nil where there is none
-	// terms are those that this process may hold.
-	terms  terms
+	// terms are those that this process may hold: from before the statement that acquires is
+	// sent until the lease was released or lost, or was given back because its acquisition
+	// was not answered. A row that carries our boot id and none of them has no holder: a
+	// failover or a restart lost the answer to its release, or brought it back.
+	terms  sync.Map
 	events *eventlog.Log
 }
 
@@ -129,9 +133,15 @@ func (db *DB) OnCommit(f func()) { db.onCommit = f }
 // of o what [liveness.Options] says but for the database and the process. It does
 // nothing until it is started.
 func (db *DB) NewLiveness(o liveness.Options) *liveness.Monitor {
-	o.DB, o.BootID, o.Holds, o.Active = db.db, db.bootID, db.terms.has, db.metrics.liveness
+	o.DB, o.BootID, o.Holds, o.Active = db.db, db.bootID, db.holds, db.metrics.liveness
 	db.monitor = liveness.New(db.presence, o)
 	return db.monitor
+}
+
+// holds reports whether this process may hold the lease of a term.
+func (db *DB) holds(term string) bool {
+	_, held := db.terms.Load(term)
+	return held
 }
 
 // Log returns the event log.
@@ -173,19 +183,9 @@ func fencedArgs(g lock.Grant, args ...any) []any {
 
 // wrote reads the result of such a statement: no row means [lock.ErrFenced].
 func wrote(result sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
+	n, err := sqldb.Affected(result, err)
 	if err == nil && n == 0 {
 		err = lock.ErrFenced
 	}
 	return err
-}
-
-func affected(result sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }

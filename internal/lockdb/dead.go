@@ -140,7 +140,7 @@ func (t *Operations) deleteDead(ctx context.Context, tx *sql.Tx, stream string, 
 	if err != nil {
 		return 0, err
 	}
-	return affected(tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, list))
+	return sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, list))
 }
 
 // numbers are ids as texts, for a list.

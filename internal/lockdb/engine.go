@@ -27,15 +27,8 @@ type engine interface {
 type previousHolder struct {
 	// expired says that a row stood in INT_LOCK whose lease had ended.
 	expired bool
-	// ours says that a process of ours had written it, or that there was no row.
-	ours bool
-	// liveness is empty where nobody sees whether the holder lives.
+	// liveness is empty where nobody sees whether the holder lives, node where it is not ours.
 	liveness, node string
-}
-
-// scan returns where its columns go.
-func (p *previousHolder) scan() []any {
-	return []any{&p.expired, &p.ours, sqldb.ScanText(&p.liveness), sqldb.ScanText(&p.node)}
 }
 
 // rule returns by which rule the lease was taken over. It is empty when the lock was free.

@@ -246,7 +246,7 @@ func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err err
 		if _, err := tx.ExecContext(ctx, texts.LockSink, sink); err != nil {
 			return err
 		}
-		n, err = affected(tx.ExecContext(ctx, texts.ForgetSink, sink, c.Events.Seconds()))
+		n, err = sqldb.Affected(tx.ExecContext(ctx, texts.ForgetSink, sink, c.Events.Seconds()))
 		return err
 	})
 	if err != nil {

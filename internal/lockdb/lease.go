@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,7 +28,7 @@ type Leases struct {
 	log     *slog.Logger
 	metrics *metrics
 	self    func() process
-	terms   *terms
+	terms   *sync.Map
 }
 
 // Leases returns the provider of this database's locks.
@@ -52,7 +53,7 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
 	var before previousHolder
-	l.terms.enter(g.Term)
+	l.terms.Store(g.Term, true)
 	err := l.db.Attempt(ctx, func(ctx context.Context) (err error) {
 		g.Fence, before, err = l.engine.acquire(ctx, stored(g), l.self())
 		return err
@@ -63,13 +64,13 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		l.giveBack(ctx, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
-		l.terms.leave(g.Term)
+		l.terms.Delete(g.Term)
 		return lock.Grant{}, l.heldError(ctx, r)
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
 			l.giveBack(ctx, g)
 		}
-		l.terms.leave(g.Term)
+		l.terms.Delete(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	g.Recovered = l.tookOver(g, before)
@@ -175,7 +176,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 	}
 	for i, answer := range renewals {
 		if answer == lock.Lost {
-			l.terms.leave(grants[i].Term)
+			l.terms.Delete(grants[i].Term)
 		}
 	}
 	return renewals, nil
@@ -187,7 +188,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 // remains after an error is deleted later by [liveness.Monitor], in a process that looks
 // who lives; in others it lasts for its TTL.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
-	defer l.terms.leave(g.Term)
+	defer l.terms.Delete(g.Term)
 	err := sqldb.RetryLocked(ctx, func() error {
 		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, stored(g)) })
 	})
@@ -199,11 +200,8 @@ func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 
 // release tries once. The error is [sqldb.ErrLocked] when another client has locked the row.
 func (l *Leases) release(ctx context.Context, g lock.Grant) error {
-	result, err := l.db.Lease.ExecContext(ctx, l.sql.SQL().Lease.Release, g.Key, g.Region, g.Term)
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); n > 0 || err != nil {
+	n, err := sqldb.Affected(l.db.Lease.ExecContext(ctx, l.sql.SQL().Lease.Release, g.Key, g.Region, g.Term))
+	if n > 0 || err != nil {
 		return err
 	}
 	var ours bool
@@ -230,10 +228,6 @@ func (l *Leases) tookOver(g lock.Grant, p previousHolder) bool {
 		return false
 	}
 	l.metrics.takeovers.WithLabelValues(rule).Inc()
-	from := p.node
-	if !p.ours {
-		from = ""
-	}
-	l.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", from, "fence", g.Fence, "rule", rule)
+	l.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", p.node, "fence", g.Fence, "rule", rule)
 	return true
 }

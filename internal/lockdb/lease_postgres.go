@@ -13,7 +13,7 @@ import (
 func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
 	err = e.db.Acquire.QueryRowContext(ctx, e.sql.SQL().Lease.Acquire,
 		g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata).
-		Scan(append([]any{&fence}, before.scan()...)...)
+		Scan(&fence, &before.expired, &before.liveness, &before.node)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, previousHolder{}, sqldb.ErrHeld
@@ -34,17 +34,13 @@ func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock
 
 // Renewals runs a statement of PostgreSQL that renews that many leases, and reads its answers.
 func Renewals(ctx context.Context, db *sqldb.DB, leases int, text string, args ...any) ([]lock.Renewal, error) {
-	rows, err := db.Lease.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
 	renewals := make([]lock.Renewal, 0, leases)
-	err = sqldb.Each(rows, func(scan sqldb.Scan) error {
+	err := sqldb.Each(ctx, db.Lease, text, func(scan sqldb.Scan) error {
 		var renewed, present bool
 		err := scan(&renewed, &present)
 		renewals = append(renewals, renewal(renewed, present))
 		return err
-	})
+	}, args...)
 	if err != nil {
 		return nil, err
 	}

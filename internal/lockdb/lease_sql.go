@@ -37,8 +37,8 @@ const underLease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l
 var postgresLeaseSQL = leaseSQL{
 	Acquire: `
 WITH was AS (
-  SELECT COALESCE({expired l $4::float8}, FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-         o.liveness, o.node
+  SELECT COALESCE({expired l $4::float8}, FALSE) AS expired, COALESCE(o.liveness, '') AS liveness,
+         COALESCE(CASE WHEN l.client_id = o.term OR l.client_id IS NULL THEN o.node END, '') AS node
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
@@ -61,7 +61,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata
-RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`,
+RETURNING fence, (SELECT expired FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`,
 	Renew: `
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
@@ -92,8 +92,8 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
 // might not have.
 var sqliteLeaseSQL = leaseSQL{
 	Former: `
-SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-       o.liveness, o.node
+SELECT l.client_id IS NOT NULL AS expired, COALESCE(o.liveness, '') AS liveness,
+       COALESCE(CASE WHEN l.client_id = o.term OR l.client_id IS NULL THEN o.node END, '') AS node
   FROM (SELECT 1 AS one) x
   LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
   LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2`,

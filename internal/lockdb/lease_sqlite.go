@@ -16,7 +16,8 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 	}
 	defer func() { err = sqldb.EndTx(tx, err) }()
 	text := e.sql.SQL().Lease
-	if err := tx.QueryRowContext(ctx, text.Former, g.Key, g.Region).Scan(before.scan()...); err != nil {
+	err = tx.QueryRowContext(ctx, text.Former, g.Key, g.Region).Scan(&before.expired, &before.liveness, &before.node)
+	if err != nil {
 		return 0, before, err
 	}
 	err = tx.QueryRowContext(ctx, text.Take, g.Key, g.Region, g.Term, g.TTL.Seconds()).Scan(new(string))
@@ -74,10 +75,6 @@ func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals
 
 // touch makes the lease run anew; false when it has ended.
 func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
-	result, err := tx.ExecContext(ctx, e.sql.SQL().Lease.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
+	n, err := sqldb.Affected(tx.ExecContext(ctx, e.sql.SQL().Lease.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()))
 	return n == 1, err
 }

@@ -128,7 +128,7 @@ func (t *Operations) marks(ctx context.Context, tx *sql.Tx, stream string) (obse
 // refused its next commit.
 func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, detail string) error {
 	return t.db.InTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Operator.Accept, stream, refusal))
+		n, err := sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Operator.Accept, stream, refusal))
 		switch {
 		case err != nil:
 			return err

@@ -22,7 +22,7 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 		if err := endPauses(ctx, tx, t.sql.SQL(), by.Actor, list); err != nil {
 			return err
 		}
-		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pause.Pause, stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))
+		n, err := sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Pause.Pause, stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))
 		if changed = n > 0; err != nil || !changed {
 			return err
 		}
@@ -41,11 +41,11 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 // there was nothing to end.
 func (t *Operations) Resume(ctx context.Context, stream string, by By, account string) (changed bool, err error) {
 	err = t.db.InTx(ctx, "resume "+stream, func(tx *sql.Tx) error {
-		ended, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pause.Resume, stream))
+		ended, err := sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Pause.Resume, stream))
 		if err != nil {
 			return err
 		}
-		forgotten, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pause.ForgetAccount, account))
+		forgotten, err := sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Pause.ForgetAccount, account))
 		if changed = ended+forgotten > 0; err != nil || !changed {
 			return err
 		}
@@ -61,12 +61,8 @@ func (t *Operations) Resume(ctx context.Context, stream string, by By, account s
 // endPauses clears those pauses of the streams in a list that are over, by EndPauses, and notes it. The
 // streams have gone on by the database's clock, whichever process notices it.
 func endPauses(ctx context.Context, tx *sql.Tx, text *partSQL, actor string, streams any) error {
-	rows, err := tx.QueryContext(ctx, text.Pause.EndPauses, streams)
-	if err != nil {
-		return err
-	}
 	var over []Act
-	err = sqldb.Each(rows, func(scan sqldb.Scan) error {
+	err := sqldb.Each(ctx, tx, text.Pause.EndPauses, func(scan sqldb.Scan) error {
 		act := Act{Actor: actor, Action: "resume"}
 		var by string
 		var until time.Time
@@ -74,7 +70,7 @@ func endPauses(ctx context.Context, tx *sql.Tx, text *partSQL, actor string, str
 		act.Detail = fmt.Sprintf("the pause of %s was until %s", by, until.Format(time.RFC3339))
 		over = append(over, act)
 		return err
-	})
+	}, streams)
 	if err != nil {
 		return err
 	}

@@ -45,14 +45,12 @@ func (t *Turns) Now(ctx context.Context) (time.Time, error) { return t.db.Now(ct
 // connections busy, no node needs the answer.
 func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
-	var term, holder, boot string
 	var ahead bool
 	err := t.db.Read.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, typ, rowKey(r.Key), r.Region, r.TTL.Seconds()).
-		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), sqldb.ScanText(&term), sqldb.ScanText(&holder), sqldb.ScanText(&boot), &ahead)
+		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), &s.Held, &s.Holder, &s.HolderBoot, &ahead)
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
 	}
-	s.Held, s.Holder, s.HolderBoot = term != "", holder, boot
 	if ahead {
 		t.leases.Redate(ctx, r)
 	}

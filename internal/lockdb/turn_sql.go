@@ -13,7 +13,7 @@ type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, P
 // all rows.
 var turnTexts = turnSQL{
 	Turn: `
-SELECT {now}, s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > {utc}, FALSE)
+SELECT {now}, s.turn_at, l.client_id IS NOT NULL, COALESCE(o.node, ''), COALESCE(o.boot_id, ''), COALESCE(o.term IS NOT NULL AND l.created_date > {utc}, FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired l $4}

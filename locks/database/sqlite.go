@@ -42,7 +42,7 @@ func (e *sqliteEngine) acquireIn(ctx context.Context, tx *sql.Tx, g lock.Grant) 
 	var client sql.NullString
 	var grouped, lives, refuses, expired, behind bool
 	err = tx.QueryRowContext(ctx, e.sql.SQL().Standing, wantedArgs(g)...).
-		Scan(&client, &grouped, &lives, &refuses, &expired, &behind, &a.released, sqldb.ScanText(&a.node))
+		Scan(&client, &grouped, &lives, &refuses, &expired, &behind, &a.released, &a.node)
 	if err != nil {
 		return a, err
 	}
@@ -164,11 +164,7 @@ func (e *sqliteEngine) releaseHold(ctx context.Context, g lock.Grant) (err error
 // changeOne runs a statement that changes the row of a term. The error is [lock.ErrLost]
 // when there is none.
 func changeOne(ctx context.Context, tx *sql.Tx, text string, args ...any) error {
-	result, err := tx.ExecContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
+	n, err := sqldb.Affected(tx.ExecContext(ctx, text, args...))
 	if err == nil && n == 0 {
 		err = lock.ErrLost
 	}

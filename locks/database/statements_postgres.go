@@ -14,7 +14,7 @@ var postgresStatements = statements{
 	Acquire: `
 WITH was AS (
   SELECT COALESCE({ended l COALESCE(o.ttl_ms / 1000.0, $4::float8)}, FALSE) AS expired, COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
-         ` + released + `, o.node, l.client_id, l.created_date, COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl
+         ` + released + `, COALESCE(o.node, '') AS node, l.client_id, l.created_date, COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2 AND o.term = l.client_id
@@ -57,7 +57,7 @@ WITH want AS (
                 $11::text[], $12::integer[], $13::bigint[], $14::text[])
          WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, holds, n)
 ), cur AS (
-  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, o.node AS former, ` + released + `,
+  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, COALESCE(o.node, '') AS former, ` + released + `,
          ` + standing + `,
          ` + behind + ` AS behind
     FROM want

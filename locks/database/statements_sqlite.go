@@ -3,7 +3,7 @@ package database
 var sqliteStatements = statements{
 	Standing: `
 SELECT l.client_id, ` + standing + `,
-         ` + behind + ` AS behind, ` + released + `, o.node
+         ` + behind + ` AS behind, ` + released + `, COALESCE(o.node, '')
   FROM ` + wanted + `
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`,

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 const (
@@ -204,7 +203,7 @@ func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBa
 	err = l.db.Query(ctx, "compare the ends of the streams", l.sql.SQL().GoneBack, func(scan func(...any) error) error {
 		var n, last int64
 		var found string
-		if err := scan(&n, &last, sqldb.ScanText(&found)); err != nil {
+		if err := scan(&n, &last, &found); err != nil {
 			return err
 		}
 		b := wentBack{stream: streams[n-1], known: known[streams[n-1]]}

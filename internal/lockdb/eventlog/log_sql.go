@@ -68,7 +68,7 @@ SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.las
 	GoneBack: `
 SELECT l.n,
        coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
-       (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT))
+       coalesce((SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT)), '')
   FROM {numbered $1} l
   JOIN {numbered $2} s ON s.n = l.n
  WHERE NOT {standby}

@@ -134,13 +134,7 @@ func (x *examiner) inTx(ctx context.Context, f func(tx *sql.Tx) error) error {
 
 // visit visits each row of a result.
 func (x *examiner) visit(ctx context.Context, text string, row func(scan sqldb.Scan) error, args ...any) error {
-	return x.inTx(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, text, args...)
-		if err != nil {
-			return err
-		}
-		return sqldb.Each(rows, row)
-	})
+	return x.inTx(ctx, func(tx *sql.Tx) error { return sqldb.Each(ctx, tx, text, row, args...) })
 }
 
 // collect appends what read reads of each row of a result.

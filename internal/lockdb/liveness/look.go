@@ -146,11 +146,10 @@ func (m *Monitor) free(ctx context.Context, held lease, how *remedy) (freed bool
 // deleteEnded deletes the row of a term of this process that has ended. One that another
 // client has locked is left for the next look.
 func (m *Monitor) deleteEnded(ctx context.Context, held lease) (freed bool, err error) {
-	result, err := m.db.Lease.ExecContext(ctx, m.sql.SQL().DeleteEnded, held.Key, held.Region, held.term)
+	n, err := sqldb.Affected(m.db.Lease.ExecContext(ctx, m.sql.SQL().DeleteEnded, held.Key, held.Region, held.term))
 	if err != nil {
-		return false, fmt.Errorf("delete the lease of an ended term: %w", err)
+		err = fmt.Errorf("delete the lease of an ended term: %w", err)
 	}
-	n, err := result.RowsAffected()
 	return n > 0, err
 }
 

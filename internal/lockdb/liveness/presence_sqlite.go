@@ -131,12 +131,12 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	if alive, known := p.alive(l.boot); alive || !known {
 		return false, nil
 	}
-	result, err := tx.ExecContext(ctx, p.sql.SQL().Free, l.Key, l.Region, l.term, l.touched, l.boot)
+	n, err := sqldb.Affected(tx.ExecContext(ctx, p.sql.SQL().Free, l.Key, l.Region, l.term, l.touched, l.boot))
 	if err != nil {
 		return false, fmt.Errorf("free lock %s of a dead node: %w", l.Key, err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return false, err
+	if n == 0 {
+		return false, nil
 	}
 	_, err = tx.ExecContext(ctx, p.sql.SQL().NoteDead, l.Key, l.Region, l.term)
 	return err == nil, err

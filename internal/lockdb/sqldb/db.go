@@ -165,15 +165,19 @@ func (db *DB) Ready(ctx context.Context) error {
 // Exec runs a statement of [Statements] for its effect, and returns how many rows it changed.
 // what begins the error.
 func (db *DB) Exec(ctx context.Context, what, text string, args ...any) (int64, error) {
-	result, err := db.Main.ExecContext(ctx, text, args...)
+	n, err := Affected(db.Main.ExecContext(ctx, text, args...))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, BusyPool(db.Main, err))
 	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", what, err)
-	}
 	return n, nil
+}
+
+// Affected returns how many rows a statement has changed.
+func Affected(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 // Scan reads the columns of a row.
@@ -185,7 +189,7 @@ func (db *DB) Query(ctx context.Context, what, text string, visit func(scan Scan
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, BusyPool(db.Read, err))
 	}
-	if err := Each(rows, visit); err != nil {
+	if err := each(rows, visit); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
@@ -202,8 +206,19 @@ func All[T any](ctx context.Context, db *DB, what, text string, read func(scan S
 	return all, err
 }
 
-// Each visits each row of a result, and closes it.
-func Each(rows *sql.Rows, visit func(scan Scan) error) error {
+// Each is Query on a pool or in a transaction, with the error as it is.
+func Each(ctx context.Context, on interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}, text string, visit func(scan Scan) error, args ...any,
+) error {
+	rows, err := on.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, visit)
+}
+
+func each(rows *sql.Rows, visit func(scan Scan) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := visit(rows.Scan); err != nil {
@@ -220,11 +235,8 @@ func (db *DB) InTx(ctx context.Context, what string, f func(tx *sql.Tx) error) e
 	if err != nil {
 		return fmt.Errorf("%s: begin: %w", what, err)
 	}
-	if err := f(tx); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", what, err), Rollback(tx))
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: commit: %w", what, err)
+	if err := EndTx(tx, f(tx)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

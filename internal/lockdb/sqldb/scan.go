@@ -51,19 +51,6 @@ func fraction(v string) time.Duration {
 	return d
 }
 
-// ScanText scans a text; NULL becomes the empty one.
-func ScanText(to *string) sql.Scanner { return textScanner{to} }
-
-type textScanner struct{ to *string }
-
-// Scan implements [sql.Scanner].
-func (s textScanner) Scan(value any) error {
-	var text sql.NullString
-	err := text.Scan(value)
-	*s.to = text.String
-	return err
-}
-
 // Storable is a text whose bytes others have chosen, such as an error or a reason, as both
 // databases can keep it: PostgreSQL takes only UTF-8 without NUL.
 func Storable(text string) string {

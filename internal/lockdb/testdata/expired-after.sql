@@ -1,8 +1,8 @@
 -- Lease.Acquire
 PREPARE "Lease.Acquire" AS
 WITH was AS (
-  SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-         o.liveness, o.node
+  SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(o.liveness, '') AS liveness,
+         COALESCE(CASE WHEN l.client_id = o.term OR l.client_id IS NULL THEN o.node END, '') AS node
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
@@ -25,7 +25,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata
-RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
+RETURNING fence, (SELECT expired FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
 -- Lease.Renew
 PREPARE "Lease.Renew" AS
@@ -133,7 +133,7 @@ SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur);
 
 -- Turn.Turn
 PREPARE "Turn.Turn" AS
-SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
+SELECT clock_timestamp(), s.turn_at, l.client_id IS NOT NULL, COALESCE(o.node, ''), COALESCE(o.boot_id, ''), COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)

@@ -3,8 +3,8 @@ PREPARE "Lease.Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE((
        SELECT own.ttl_ms / 1000.0 FROM obs_lock own
-        WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), $4::float8)))), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-         o.liveness, o.node
+        WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), $4::float8)))), FALSE) AS expired, COALESCE(o.liveness, '') AS liveness,
+         COALESCE(CASE WHEN l.client_id = o.term OR l.client_id IS NULL THEN o.node END, '') AS node
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
@@ -29,7 +29,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata
-RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
+RETURNING fence, (SELECT expired FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
 -- Lease.Renew
 PREPARE "Lease.Renew" AS
@@ -277,7 +277,7 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
 
 -- Turn.Turn
 PREPARE "Turn.Turn" AS
-SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
+SELECT clock_timestamp(), s.turn_at, l.client_id IS NOT NULL, COALESCE(o.node, ''), COALESCE(o.boot_id, ''), COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE((

@@ -1,7 +1,7 @@
 -- Lease.Former
 EXPLAIN
-SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-       o.liveness, o.node
+SELECT l.client_id IS NOT NULL AS expired, COALESCE(o.liveness, '') AS liveness,
+       COALESCE(CASE WHEN l.client_id = o.term OR l.client_id IS NULL THEN o.node END, '') AS node
   FROM (SELECT 1 AS one) x
   LEFT JOIN int_lock l ON l.lock_key = ?1 AND l.region = ?2
   LEFT JOIN obs_lock o ON o.lock_key = ?1 AND o.region = ?2;
@@ -189,7 +189,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- Turn.Turn
 EXPLAIN
-SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
+SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id IS NOT NULL, COALESCE(o.node, ''), COALESCE(o.boot_id, ''), COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = ?1
   LEFT JOIN int_lock l ON l.lock_key = ?2 AND l.region = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', COALESCE((

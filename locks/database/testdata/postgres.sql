@@ -2,7 +2,7 @@
 PREPARE "Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE(o.ttl_ms / 1000.0, $4::float8)))), FALSE) AS expired, COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
-         COALESCE(o.liveness = 'released', FALSE) AS released, o.node, l.client_id, l.created_date, COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl
+         COALESCE(o.liveness = 'released', FALSE) AS released, COALESCE(o.node, '') AS node, l.client_id, l.created_date, COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2 AND o.term = l.client_id
@@ -60,7 +60,7 @@ WITH want AS (
                 $11::text[], $12::integer[], $13::bigint[], $14::text[])
          WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, holds, n)
 ), cur AS (
-  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, o.node AS former, COALESCE(o.liveness = 'released', FALSE) AS released,
+  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, COALESCE(o.node, '') AS former, COALESCE(o.liveness = 'released', FALSE) AS released,
          COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
          EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= (clock_timestamp() - make_interval(secs => h.ttl_ms / 1000.0)))) AS lives,
          EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= (clock_timestamp() - make_interval(secs => h.ttl_ms / 1000.0)))

@@ -15,7 +15,7 @@ SELECT l.client_id, COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
                FROM obs_wait o
               WHERE o.region = want.region AND o.waiter <> want.waiter
                 AND o.touched_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', 5)) AND o.touched_at <= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', 2 * 5))
-                AND replace(want.holds, '|' || o.mode || ' ' || o.lock_key || '|', '') <> want.holds))) AS behind, COALESCE(o.liveness = 'released', FALSE) AS released, o.node
+                AND replace(want.holds, '|' || o.mode || ' ' || o.lock_key || '|', '') <> want.holds))) AS behind, COALESCE(o.liveness = 'released', FALSE) AS released, COALESCE(o.node, '')
   FROM (SELECT CAST(?1 AS CHAR(36)) AS lock_key, CAST(?2 AS VARCHAR(100)) AS region, CAST(?3 AS VARCHAR(36)) AS mode,
                CAST(?4 AS CHAR(36)) AS waiter, CAST(?5 AS INTEGER) AS priority, CAST(?6 AS BIGINT) AS ticket, CAST(?7 AS TEXT) AS holds,
                CAST(?8 AS DOUBLE PRECISION) AS ttl) want

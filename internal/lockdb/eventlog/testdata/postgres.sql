@@ -73,7 +73,7 @@ SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.las
 PREPARE "GoneBack" AS
 SELECT l.n,
        coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
-       (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT))
+       coalesce((SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT)), '')
   FROM (SELECT n, value FROM unnest($1::text[]) WITH ORDINALITY AS l (value, n)) l
   JOIN (SELECT n, value FROM unnest($2::text[]) WITH ORDINALITY AS l (value, n)) s ON s.n = l.n
  WHERE NOT pg_is_in_recovery()

@@ -73,7 +73,7 @@ SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.las
 EXPLAIN
 SELECT l.n,
        coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
-       (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT))
+       coalesce((SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT)), '')
   FROM (SELECT key + 1 AS n, value FROM json_each(?1)) l
   JOIN (SELECT key + 1 AS n, value FROM json_each(?2)) s ON s.n = l.n
  WHERE NOT FALSE
