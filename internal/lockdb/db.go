@@ -167,7 +167,7 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 	rows := func(ctx context.Context, text string, visit func(scan func(...any) error) error) error {
 		return db.db.Query(ctx, "look which nodes live", text, visit)
 	}
-	return liveness.NewOnlooker(db.db, rows).Dead(ctx)
+	return liveness.Dead(ctx, db.db, rows)
 }
 
 // endedSessions notes that stalled sessions were ended.

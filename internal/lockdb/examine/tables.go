@@ -40,7 +40,7 @@ func (x *examiner) members(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	dead, err := liveness.NewOnlooker(x.db.DB, x.rows).Dead(ctx)
+	dead, err := liveness.Dead(ctx, x.db.DB, x.rows)
 	if err != nil {
 		return err
 	}

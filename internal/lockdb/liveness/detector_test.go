@@ -77,11 +77,11 @@ func TestUpdateWakesThoseConcerned(t *testing.T) {
 			t.Parallel()
 			var n members
 			request := func(id LockID) lock.Request { return lock.Request{Key: id.Key, Region: id.Region} }
-			if n.freed(request(order)) != nil {
+			if n.Freed(request(order)) != nil {
 				t.Error("a channel while nobody watches")
 			}
 			n.update(map[string]bool{"known": true}, held)
-			waits := map[string]<-chan struct{}{"order": n.freed(request(order)), "wes": n.freed(request(wes))}
+			waits := map[string]<-chan struct{}{"order": n.Freed(request(order)), "wes": n.Freed(request(wes))}
 			n.update(tc.gone, tc.locks)
 			for key, want := range map[string]bool{"order": tc.order, "wes": tc.wes} {
 				woken := false
@@ -94,7 +94,7 @@ func TestUpdateWakesThoseConcerned(t *testing.T) {
 					t.Errorf("%s: woken is %t, want %t", key, woken, want)
 				}
 			}
-			if !n.isGone("boot") == tc.gone["boot"] {
+			if !n.Gone("boot") == tc.gone["boot"] {
 				t.Error("who is gone is not known")
 			}
 		})
@@ -105,10 +105,10 @@ func TestBlindNodeWakesEverybody(t *testing.T) {
 	t.Parallel()
 	var n members
 	n.update(map[string]bool{"b": true}, nil)
-	wait := n.freed(lock.Request{Key: "order", Region: "DEFAULT"})
+	wait := n.Freed(lock.Request{Key: "order", Region: "DEFAULT"})
 	n.forget()
 	<-wait
-	if n.isGone("b") || n.freed(lock.Request{Key: "order"}) != nil {
+	if n.Gone("b") || n.Freed(lock.Request{Key: "order"}) != nil {
 		t.Error("something is known without looking")
 	}
 }

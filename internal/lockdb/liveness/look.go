@@ -26,14 +26,14 @@ func (m *Monitor) look(ctx context.Context) error {
 		return err
 	}
 	m.relooked = false
-	dead := m.detector.look(began, time.Now(), m.marks(s, m.absentees(s)))
+	dead := m.detector.look(began, time.Now(), m.marks(s))
 	if m.young() {
 		dead = nil
 	}
 	locks := m.freeAll(ctx, s.leases, dead)
 	gone := make(map[string]bool)
 	for _, n := range s.nodes {
-		if dead[n.id()] {
+		if dead[nodeID(n.boot)] {
 			gone[n.boot] = true
 		}
 	}
@@ -66,45 +66,20 @@ func (m *Monitor) freeAll(ctx context.Context, leases []lease, dead map[string]b
 // young reports whether our session has not lasted long enough to judge others.
 func (m *Monitor) young() bool { return !m.p.lasts() && time.Since(m.appeared) < m.opts.Age }
 
-// id names the lease for the judge, and its present term.
-func (l lease) id() string { return "lease " + l.term }
-
-func (n nodeSeen) id() string { return "node " + n.boot }
-
-// absentees returns the boot ids of those that can be judged, and whether each was absent.
-func (m *Monitor) absentees(s snapshot) map[string]bool {
-	absent := make(map[string]bool)
-	note := func(boot, liveness string) {
-		if boot == "" || boot == m.opts.BootID || liveness != m.p.kind() {
-			return
+// marks returns the marks for the detector of those that can be judged and are absent.
+func (m *Monitor) marks(s snapshot) map[string]string {
+	absent, marks := make(map[string]bool), make(map[string]string)
+	for id, of := range s.signs {
+		boot := of.boot
+		if boot == "" || boot == m.opts.BootID || of.liveness != m.p.kind() {
+			continue
 		}
-		if _, noted := absent[boot]; noted {
-			return
+		if _, noted := absent[boot]; !noted {
+			alive, known := s.alive(boot)
+			absent[boot] = !alive && known
 		}
-		if alive, known := s.alive(boot); known {
-			absent[boot] = !alive
-		}
-	}
-	for _, held := range s.leases {
-		note(held.boot, held.liveness)
-	}
-	for _, n := range s.nodes {
-		note(n.boot, n.liveness)
-	}
-	return absent
-}
-
-// marks returns the marks of the absent nodes for the detector.
-func (m *Monitor) marks(s snapshot, absent map[string]bool) map[string]string {
-	marks := make(map[string]string)
-	for _, held := range s.leases {
-		if absent[held.boot] && held.liveness == m.p.kind() {
-			marks[held.id()] = held.touched
-		}
-	}
-	for _, n := range s.nodes {
-		if absent[n.boot] && n.liveness == m.p.kind() {
-			marks[n.id()] = n.touched
+		if absent[boot] {
+			marks[id] = of.touched
 		}
 	}
 	return marks
@@ -156,14 +131,8 @@ func (m *Monitor) deleteEnded(ctx context.Context, held lease) (freed bool, err 
 // correct sees to it that our own rows say how others see us: a lease may have
 // been acquired before they could.
 func (m *Monitor) correct(ctx context.Context, s snapshot) {
-	for _, held := range s.leases {
-		if held.boot == m.opts.BootID && held.liveness != m.p.kind() {
-			m.mark(ctx, m.p.kind())
-			return
-		}
-	}
-	for _, n := range s.nodes {
-		if n.boot == m.opts.BootID && n.liveness != m.p.kind() {
+	for _, of := range s.signs {
+		if of.boot == m.opts.BootID && of.liveness != m.p.kind() {
 			m.mark(ctx, m.p.kind())
 			return
 		}

@@ -26,9 +26,10 @@ type members struct {
 	waiting  map[LockID]chan struct{}
 }
 
-// freed returns a channel that is closed when the lock may have become free,
-// or another node was found dead; nil while no look runs.
-func (m *members) freed(r lock.Request) <-chan struct{} {
+// Freed returns a channel that is closed when the lock of the request may have become
+// free, or another node was found dead. It is nil while no look runs. A lock of a foreign
+// holder is not watched, nor one outside [Options].Regions.
+func (m *members) Freed(r lock.Request) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.watching {
@@ -44,15 +45,16 @@ func (m *members) freed(r lock.Request) <-chan struct{} {
 	return m.waiting[id]
 }
 
-func (m *members) isGone(bootID string) bool {
+// Gone reports whether the node of that boot id is known to be dead.
+func (m *members) Gone(bootID string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.gone[bootID]
 }
 
-// dead returns the boot ids of the nodes that are judged dead; watching is false
+// Dead returns the boot ids of the nodes that are judged dead; watching is false
 // while no look runs.
-func (m *members) dead() (dead map[string]bool, watching bool) {
+func (m *members) Dead() (dead map[string]bool, watching bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.gone), m.watching

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/wait"
 )
@@ -87,7 +86,7 @@ type Monitor struct {
 	opts Options
 	p    Presence
 
-	members members
+	members
 	// shown is the value of the columns liveness for this process.
 	shown atomic.Value
 
@@ -150,21 +149,9 @@ func (m *Monitor) Stop(ctx context.Context) error {
 	return wait.Group(ctx, &m.work, "the liveness of this node")
 }
 
-// Gone reports whether the node of that boot id is known to be dead.
-func (m *Monitor) Gone(bootID string) bool { return m.members.isGone(bootID) }
-
-// Dead returns the boot ids of the nodes that are judged dead; watching is false
-// while this process does not look.
-func (m *Monitor) Dead() (dead map[string]bool, watching bool) { return m.members.dead() }
-
 // ShownBy is the value of the columns liveness for this process: how others see
 // whether it lives. It is empty while they cannot.
 func (m *Monitor) ShownBy() string {
 	kind, _ := m.shown.Load().(string)
 	return kind
 }
-
-// Freed returns a channel that is closed when the lock of the request may have
-// become free, or another node was found dead. It is nil while nothing of the
-// kind can be known. A lock of a foreign holder is not watched, nor one outside [Options].Regions.
-func (m *Monitor) Freed(r lock.Request) <-chan struct{} { return m.members.freed(r) }

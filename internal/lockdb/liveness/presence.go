@@ -45,23 +45,44 @@ type Presence interface {
 // snapshot is the result of a look.
 type snapshot struct {
 	leases []lease
-	nodes  []nodeSeen
+	nodes  []sign // of those that have beaten lately
 	alive  aliveness
 }
 
-// lease is a row of INT_LOCK that a process of ours has written.
-type lease struct {
-	LockID
-	term, node, name string
-	// boot and liveness are empty of a holder that no other can see.
+// sign is a sign of life in a row that a process of ours has written.
+type sign struct {
+	// boot and liveness are empty of a process that no other can see.
 	boot, liveness string
-	// touched changes with every renewal.
+	// touched changes with every renewal or beat.
 	touched string
-	expired bool
 }
 
-// nodeSeen is a node that has beaten lately.
-type nodeSeen struct{ name, boot, liveness, touched string }
+// lease is a row of INT_LOCK.
+type lease struct {
+	LockID
+	sign
+	term, node, name string
+	expired          bool
+}
+
+// id names the lease for the judge, and its present term.
+func (l lease) id() string { return "lease " + l.term }
+
+func nodeID(boot string) string { return "node " + boot }
+
+// signs are those of the leases and of the nodes, by their ids for the judge.
+func (s snapshot) signs(yield func(id string, of sign) bool) {
+	for _, l := range s.leases {
+		if !yield(l.id(), l.sign) {
+			return
+		}
+	}
+	for _, n := range s.nodes {
+		if !yield(nodeID(n.boot), n) {
+			return
+		}
+	}
+}
 
 // The rules by which a monitor frees a lease, as logs and metrics name them.
 const (
@@ -99,7 +120,7 @@ func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) er
 		l.term = sqldb.Unpadded(l.term)
 		s.leases = append(s.leases, l)
 	case "node":
-		s.nodes = append(s.nodes, nodeSeen{name: l.node, boot: l.boot, liveness: l.liveness, touched: l.touched})
+		s.nodes = append(s.nodes, l.sign)
 	default:
 		return other(kind, key, region)
 	}

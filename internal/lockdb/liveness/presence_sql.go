@@ -2,7 +2,7 @@ package liveness
 
 import "github.com/observerd/observerd/internal/lockdb/sqldb"
 
-// presenceSQL are the statements of the presences, the [Monitor] and the [Onlooker]; see
+// presenceSQL are the statements of the presences, the [Monitor] and [Dead]; see
 // [sqldb.Rendering.SQL] for their tokens.
 type presenceSQL struct{ Look, Free, NoteDead, DeleteEnded, MarkLeases, MarkNode, Absent, Present, Show, OtherPID string }
 

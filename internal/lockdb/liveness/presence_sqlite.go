@@ -150,11 +150,8 @@ func (p *filePresence) removeStale(s snapshot) {
 	}
 	p.searched = time.Now()
 	named := map[string]bool{p.bootID: true}
-	for _, l := range s.leases {
-		named[l.boot] = true
-	}
-	for _, n := range s.nodes {
-		named[n.boot] = true
+	for _, of := range s.signs {
+		named[of.boot] = true
 	}
 	entries, err := os.ReadDir(filepath.Dir(p.prefix))
 	if err != nil {
