@@ -133,3 +133,84 @@ func cause(attempt error) string {
 	}
 	return strings.Join(strings.Fields(text), " ")
 }
+
+// Refusal says why the server of the coordination database refuses sessions with
+// this URL, in a text without the names of the role and the database that the error
+// itself has. It is empty for every other error. A node waits, because the server or
+// the URL can be corrected, though time alone fixes nothing. Every host of the URL
+// that was tried has to answer: a silent one may come back and accept the node.
+func Refusal(err error) string {
+	first, answered := "", map[string]bool{}
+	for _, attempt := range attempts(err) {
+		var server *pgconn.PgError
+		said := errors.As(attempt, &server)
+		if said && unavailableState(server.Code) {
+			return ""
+		}
+		if said && first == "" {
+			first = worded(server)
+		}
+		host := hostOf(attempt)
+		answered[host] = answered[host] || said
+	}
+	for _, said := range answered {
+		if !said {
+			return ""
+		}
+	}
+	return first
+}
+
+// NoSession reports whether the error is that of a connection that could not be
+// made. It names role, database and address, and is not for everyone.
+func NoSession(err error) bool {
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect)
+}
+
+// worded replaces a server's refusal of a session with a text for everyone: the
+// server's names roles and databases, and values of the URL.
+func worded(server *pgconn.PgError) string {
+	switch server.Code {
+	case "3D000":
+		return "its server has no database of that name"
+	case "55000":
+		return "its server lets no role connect to that database"
+	case "42501":
+		if server.File == "guc.c" { // Its file for settings, in every version and language.
+			return "its server does not let the role make a setting that is in the URL"
+		}
+		return "its server does not let the role connect to that database"
+	case "22023", "42601", "42602", "42704", "55P02":
+		return "its server refuses a setting that is in the URL"
+	}
+	if strings.HasPrefix(server.Code, "28") {
+		return "its server refuses the role, its password or this host"
+	}
+	return "its server refuses the session with SQLSTATE " + server.Code
+}
+
+// attempts are the errors of a connection that could not be made: one for each
+// host that was tried, each of its addresses, and each way with and without TLS;
+// none for every other error.
+func attempts(err error) []error {
+	var joined interface{ Unwrap() []error }
+	var connect *pgconn.ConnectError
+	switch {
+	case !errors.As(err, &connect):
+		return nil
+	case errors.As(connect.Unwrap(), &joined):
+		return joined.Unwrap()
+	}
+	return []error{connect.Unwrap()}
+}
+
+// hostOf is the host of the URL, with its port, to which an attempt went. The
+// addresses of one name count as one server, and so do its ways with and without
+// TLS: a server without TLS says no to the one and answers the other. pgx begins
+// each attempt with "address:port (host): ", and tells it in no other way.
+func hostOf(attempt error) string {
+	where, _, _ := strings.Cut(attempt.Error(), ": ")
+	address, host, _ := strings.Cut(where, " (")
+	return host + address[strings.LastIndexByte(address, ':')+1:]
+}
