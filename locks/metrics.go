@@ -51,11 +51,12 @@ func newMetrics(o Options, provider string) (*metrics, error) {
 		return nil, fmt.Errorf("locks: Options.MetricsPrefix %q is no beginning of a metric's name; write gateway_lock, for example", o.MetricsPrefix)
 	}
 	m := &metrics{provider: provider, since: time.Now(), stats: make(map[kind]*Stat)}
+	var errs []error
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.MetricsPrefix + "_" + name, Help: help}, append(slices.Clone(kindLabels), labels...))
+		return shared(o.Registerer, &errs, prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.MetricsPrefix + "_" + name, Help: help}, append(slices.Clone(kindLabels), labels...)))
 	}
 	seconds := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: o.MetricsPrefix + "_" + name, Help: help, Buckets: buckets}, kindLabels)
+		return shared(o.Registerer, &errs, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: o.MetricsPrefix + "_" + name, Help: help, Buckets: buckets}, kindLabels))
 	}
 	m.attempts = counter("acquisition_attempts_total", "Calls that wanted a lock, however often each tried.")
 	m.successes = counter("acquisition_successes_total", "Calls that got the lock.")
@@ -66,34 +67,27 @@ func newMetrics(o Options, provider string) (*metrics, error) {
 	m.overstayed = counter("overstayed_total", "Leases that ended because they were held for as long as they may be; whoever held them may work on.")
 	m.acquiring = seconds("acquisition_duration_seconds", "Time from the call until the lock was had, or was not to be had.", prometheus.ExponentialBuckets(0.001, 4, 9))
 	m.holding = seconds("hold_duration_seconds", "Time for which a lock was held.", prometheus.ExponentialBuckets(0.01, 4, 10))
-	m.active = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: o.MetricsPrefix + "_active_count", Help: "Locks that this process holds."}, kindLabels)
-	return m, m.register(o.Registerer)
+	m.active = shared(o.Registerer, &errs, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: o.MetricsPrefix + "_active_count", Help: "Locks that this process holds."}, kindLabels))
+	return m, errors.Join(errs...)
 }
 
-// register registers the collectors. Managers that share a registerer and a prefix share the
-// collectors too.
-func (m *metrics) register(reg prometheus.Registerer) error {
+// shared registers a collector, and returns the one that is to be used: managers that share a
+// registerer and a prefix share the collectors too.
+func shared[C prometheus.Collector](reg prometheus.Registerer, errs *[]error, c C) C {
 	if reg == nil {
-		return nil
+		return c
 	}
-	return errors.Join(
-		share(reg, &m.attempts), share(reg, &m.successes), share(reg, &m.failures), share(reg, &m.retries), share(reg, &m.releases),
-		share(reg, &m.stale), share(reg, &m.overstayed), share(reg, &m.acquiring), share(reg, &m.holding), share(reg, &m.active))
-}
-
-func share[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
-	err := reg.Register(*c)
+	err := reg.Register(c)
 	var there prometheus.AlreadyRegisteredError
 	if errors.As(err, &there) {
 		if same, ok := there.ExistingCollector.(C); ok {
-			*c = same
-			return nil
+			return same
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("locks: Options.Registerer has another metric of that name; set Options.MetricsPrefix: %w", err)
+		*errs = append(*errs, fmt.Errorf("locks: Options.Registerer has another metric of that name; set Options.MetricsPrefix: %w", err))
 	}
-	return nil
+	return c
 }
 
 func (m *metrics) labels(d Descriptor, more ...string) []string {

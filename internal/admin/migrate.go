@@ -44,7 +44,7 @@ func (op *Operator) Schema(ctx context.Context) (Schema, error) {
 	if op.db == nil {
 		return Schema{State: SchemaAbsent}, nil
 	}
-	current, target, err := op.db.SchemaVersion(ctx)
+	current, target, err := op.db.SQL().SchemaVersion(ctx)
 	if err != nil {
 		return Schema{}, err
 	}
@@ -64,7 +64,7 @@ func (op *Operator) Migrate(ctx context.Context, by By) (before, after Schema, e
 	if before, err = op.Schema(ctx); err != nil {
 		return before, before, err
 	}
-	applied, err := op.db.MigrateBy(ctx)
+	applied, err := op.db.SQL().MigrateBy(ctx)
 	if n := len(applied); n > 0 {
 		act := lockdb.Did(by, "migrate", "schema", fmt.Sprintf("from version %d to %d", before.Current, applied[n-1]))
 		if err := op.db.Operations().Note(ctx, act); err != nil {

@@ -63,7 +63,7 @@ func (a *App) begin() {
 	for {
 		a.loops.Beat("start", 2*longestTry+2*longWait)
 		err := a.prepare()
-		for _, ask := range []func(context.Context) error{a.db.WarnOfStrangers, a.noteLoaded} {
+		for _, ask := range []func(context.Context) error{a.db.SQL().WarnOfStrangers, a.noteLoaded} {
 			if err == nil {
 				err = a.try(ask)
 			}

@@ -113,7 +113,7 @@ func (p *subject) observerd(t *testing.T) *lockdb.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if _, _, err := db.SchemaVersion(t.Context()); err != nil { // It finds the tables.
+	if _, _, err := db.SQL().SchemaVersion(t.Context()); err != nil { // It finds the tables.
 		t.Fatal(err)
 	}
 	return db

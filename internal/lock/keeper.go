@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/wait"
 )
@@ -283,16 +284,17 @@ type keeperMetrics struct {
 }
 
 func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
+	made := promauto.With(reg)
 	m := &keeperMetrics{
-		held: prometheus.NewGauge(prometheus.GaugeOpts{
+		held: made.NewGauge(prometheus.GaugeOpts{
 			Name: "observerd_leases_held",
 			Help: "Leases that this process holds.",
 		}),
-		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{
+		renewals: made.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_lease_renewals_total",
 			Help: "Renewals of leases by result; a call that failed counts once as error.",
 		}, []string{"result"}),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{
+		lost: made.NewCounter(prometheus.CounterOpts{
 			Name: "observerd_leases_lost_total",
 			Help: "Leases that ended before they were released.",
 		}),
@@ -301,11 +303,10 @@ func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
 		m.renewals.WithLabelValues(result)
 	}
 	if reg != nil {
-		m.attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		m.attempts = made.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_lock_attempts_total",
 			Help: "Attempts to take a lock that were sent to its provider, with or without success, by the lock's name.",
 		}, []string{"lock"})
-		reg.MustRegister(m.attempts, m.held, m.renewals, m.lost)
 	}
 	return m
 }

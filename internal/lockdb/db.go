@@ -112,19 +112,6 @@ func (db *DB) Ready(ctx context.Context) error { return db.db.Ready(ctx) }
 // Migrate is described at [sqldb.DB.Migrate].
 func (db *DB) Migrate(ctx context.Context) error { return db.db.Migrate(ctx) }
 
-// MigrateBy is described at [sqldb.DB.MigrateBy].
-func (db *DB) MigrateBy(ctx context.Context) (applied []int64, err error) {
-	return db.db.MigrateBy(ctx)
-}
-
-// SchemaVersion returns the version of the database and that of the binary.
-func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err error) {
-	return db.db.SchemaVersion(ctx)
-}
-
-// WarnOfStrangers is described at [sqldb.DB.WarnOfStrangers].
-func (db *DB) WarnOfStrangers(ctx context.Context) error { return db.db.WarnOfStrangers(ctx) }
-
 // OnCommit sets the function that is called after each commit that appended
 // events, so that relays of this process need not wait for their next look.
 // It must not block. Call it before the first poll.

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/lockdb/liveness"
 )
@@ -23,36 +24,37 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
+	made := promauto.With(reg)
 	m := &metrics{
-		staleCommits: prometheus.NewCounter(prometheus.CounterOpts{
+		staleCommits: made.NewCounter(prometheus.CounterOpts{
 			Name: "observerd_stale_commits_refused_total",
 			Help: "Commits that were refused because the lease had ended before they arrived.",
 		}),
-		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
+		conflicts: made.NewCounter(prometheus.CounterOpts{
 			Name: "observerd_commit_conflicts_total",
 			Help: "Commits that were refused because the cursor had moved: a pause, a reset or another poller came first.",
 		}),
-		unknownCommits: prometheus.NewCounterVec(prometheus.CounterOpts{
+		unknownCommits: made.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_unknown_commits_resolved_total",
 			Help: "Commits whose answer was lost, by what was found out afterwards.",
 		}, []string{"outcome"}),
-		endedSessions: prometheus.NewCounter(prometheus.CounterOpts{
+		endedSessions: made.NewCounter(prometheus.CounterOpts{
 			Name: "observerd_stalled_sessions_ended_total",
 			Help: "Database sessions of stopped nodes that were ended because they stood in the way of a commit.",
 		}),
-		logWentBack: prometheus.NewCounter(prometheus.CounterOpts{
+		logWentBack: made.NewCounter(prometheus.CounterOpts{
 			Name: "observerd_log_went_back_total",
 			Help: "Times that this node has found the event log in an earlier state than it knew.",
 		}),
-		cleaned: prometheus.NewCounterVec(prometheus.CounterOpts{
+		cleaned: made.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_janitor_deleted_rows_total",
 			Help: "Rows that the janitor removed, by table.",
 		}, []string{"table"}),
-		takeovers: prometheus.NewCounterVec(prometheus.CounterOpts{
+		takeovers: made.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_takeovers_total",
 			Help: "Locks acquired after a holder that did not give them back, by the rule that allowed it.",
 		}, []string{"rule"}),
-		liveness: prometheus.NewGauge(prometheus.GaugeOpts{
+		liveness: made.NewGauge(prometheus.GaugeOpts{
 			Name: "observerd_liveness_active",
 			Help: "1 while other nodes can see whether this one lives; 0 while only the TTL ends its leases.",
 		}),
@@ -67,9 +69,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		"int_lock", "obs_audit", "obs_dead", "obs_event", "obs_hold", "obs_lock", "obs_lock_failure", "obs_node", "obs_poll", "obs_sink_offset", "obs_sweep", "obs_wait",
 	} {
 		m.cleaned.WithLabelValues(table)
-	}
-	if reg != nil {
-		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.endedSessions, m.logWentBack, m.cleaned, m.takeovers, m.liveness)
 	}
 	return m
 }

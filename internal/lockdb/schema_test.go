@@ -47,7 +47,7 @@ func TestPendingMigrationsAreNotReady(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		current, target, err := db.SchemaVersion(t.Context())
+		current, target, err := db.SQL().SchemaVersion(t.Context())
 		if err != nil || current != target || current == 0 {
 			t.Errorf("schema %d of %d, %v", current, target, err)
 		}

@@ -13,9 +13,6 @@ const (
 	ByFlock   = "flock"
 	// FoundDead is that of a lease which was taken from a dead holder.
 	FoundDead = "gone"
-	// Released is that of a lease which its holder has ended, and whose lock stays for a
-	// while.
-	Released = "released"
 )
 
 // errNoLiveness reports that other nodes cannot see here whether we live.

@@ -63,35 +63,18 @@ func (t lockTable) column(name string) (lockColumn, bool) {
 	return t.Columns[i], true
 }
 
-// hangers returns what Strangers and Pathless name. SQLite has no roles.
-func (db *DB) hangers(ctx context.Context) (strangers, pathless []string, err error) {
-	if db.postgres == nil {
-		return nil, nil, nil
-	}
-	names := func(text string) ([]string, error) {
-		return All(ctx, db, "look at what hangs on INT_LOCK", text, func(scan Scan, name *string) error { return scan(name) })
-	}
-	strangers, err = names(db.sql.SQL().Strangers)
-	pathless, failed := names(db.sql.SQL().Pathless)
-	return strangers, pathless, errors.Join(err, failed)
-}
-
-// owner returns the role to which INT_LOCK belongs; empty where that is ours, or
-// where there is no such table.
-func (db *DB) owner(ctx context.Context) (owner string, err error) {
-	if db.postgres == nil {
-		return "", nil
-	}
-	err = db.Query(ctx, "look at the owner of INT_LOCK", db.sql.SQL().Owner,
-		func(scan func(...any) error) error { return scan(&owner) })
-	return owner, err
-}
-
 // WarnOfStrangers logs the triggers and rules of other roles on INT_LOCK, whose code
 // runs with the rights of this process, and the functions that may miss a search_path.
-// Call it once at the start of a node.
+// Call it once at the start of a node. SQLite has no roles.
 func (db *DB) WarnOfStrangers(ctx context.Context) error {
-	names, functions, err := db.hangers(ctx)
+	if db.postgres == nil {
+		return nil
+	}
+	read := func(text string) ([]string, error) {
+		return All(ctx, db, "look at what hangs on INT_LOCK", text, func(scan Scan, name *string) error { return scan(name) })
+	}
+	names, err := read(db.sql.SQL().Strangers)
+	functions, failed := read(db.sql.SQL().Pathless)
 	if len(names) > 0 {
 		db.log.Warn("Code of other roles hangs on INT_LOCK and runs with the rights of this node; drop what is not needed", "code", names)
 	}
@@ -99,13 +82,18 @@ func (db *DB) WarnOfStrangers(ctx context.Context) error {
 		db.log.Warn("Triggers of INT_LOCK call functions that have no search_path of their own, and sessions of this node have none: "+
 			"where one names no schema, no lock can be taken; ALTER FUNCTION … SET search_path = …", "functions", functions)
 	}
-	return err
+	return errors.Join(err, failed)
 }
 
 // warnOfOwner logs that INT_LOCK was there before our first migration, and is
 // another's.
 func (db *DB) warnOfOwner(ctx context.Context) error {
-	owner, err := db.owner(ctx)
+	if db.postgres == nil {
+		return nil
+	}
+	var owner string
+	err := db.Query(ctx, "look at the owner of INT_LOCK", db.sql.SQL().Owner,
+		func(scan Scan) error { return scan(&owner) })
 	if err == nil && owner != "" {
 		db.log.Warn("INT_LOCK is there already and belongs to another role, which can run code with the rights of the nodes "+
 			"and take their locks; if it is not that of the Java nodes, name another schema in database.url (…?search_path=NAME)", "owner", owner)
