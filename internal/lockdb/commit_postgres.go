@@ -20,7 +20,7 @@ import (
 // the poison rows $26 and the events $31.
 func commitArgs(g lock.Grant, ch *observer.Chunk) []any {
 	return slices.Concat(
-		[]any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()},
+		[]any{RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()},
 		advanceArgs(ch),
 		observedArgs(slices.Concat(ch.New, ch.Changed)), []any{len(ch.New)},
 		deadArgs(ch.Dead), []any{ch.Refused},
@@ -166,7 +166,7 @@ func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant
 	if err := e.noteProgress(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.sql.SQL().Lease.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.sql.SQL().Lease.Guard, RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (db *DB) endedSessions(sessions int) {
 
 // fencedArgs are the parameters of such a statement.
 func fencedArgs(g lock.Grant, args ...any) []any {
-	return append([]any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}, args...)
+	return append([]any{RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}, args...)
 }
 
 // wrote reads the result of such a statement: no row means [lock.ErrFenced].

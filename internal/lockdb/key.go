@@ -21,8 +21,8 @@ const (
 // maxKey is the width of INT_LOCK.LOCK_KEY.
 const maxKey = 36
 
-// rowKey returns the key of the row for a lock of any key.
-func rowKey(key string) string { return Key(KeyPlain, key) }
+// RowKey returns the key of the row for a lock of any key.
+func RowKey(key string) string { return Key(KeyPlain, key) }
 
 // Key returns the key of the row for the lock of that name.
 func Key(format KeyFormat, name string) string {

@@ -55,20 +55,20 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	var before previousHolder
 	l.terms.Store(g.Term, true)
 	err := l.db.Attempt(ctx, func(ctx context.Context) (err error) {
-		g.Fence, before, err = l.engine.acquire(ctx, stored(g), l.self())
+		g.Fence, before, err = l.engine.acquire(ctx, Stored(g), l.self())
 		return err
 	})
 	l.db.NoteLocked(r.Key, r.Region, r.Name, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
-		l.giveBack(ctx, g)
+		GiveBack(ctx, l, l.log, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
 		l.terms.Delete(g.Term)
 		return lock.Grant{}, l.heldError(ctx, r)
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			l.giveBack(ctx, g)
+			GiveBack(ctx, l, l.log, g)
 		}
 		l.terms.Delete(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
@@ -77,17 +77,29 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	return g, nil
 }
 
-// stored is the grant as its row has it.
-func stored(g lock.Grant) lock.Grant {
-	g.Key = rowKey(g.Key)
+// Stored is the grant as its row has it.
+func Stored(g lock.Grant) lock.Grant {
+	g.Key = RowKey(g.Key)
 	return g
 }
 
-func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {
+// StoredAll are the grants as their rows have them.
+func StoredAll(grants []lock.Grant) []lock.Grant {
+	rows := make([]lock.Grant, len(grants))
+	for i, g := range grants {
+		rows[i] = Stored(g)
+	}
+	return rows
+}
+
+// GiveBack releases locks that are not wanted any more, or whose acquisition was not answered.
+func GiveBack(ctx context.Context, p lock.Provider, log *slog.Logger, grants ...lock.Grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
 	defer cancel()
-	if err := l.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
-		l.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
+	for _, g := range grants {
+		if err := p.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
+			log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
+		}
 	}
 }
 
@@ -127,7 +139,7 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var touched, now time.Time
 	var ttl float64
 	err := l.db.Acquire.QueryRowContext(ctx, l.sql.SQL().Lease.Holder,
-		rowKey(r.Key), r.Region, r.TTL.Seconds()).
+		RowKey(r.Key), r.Region, r.TTL.Seconds()).
 		Scan(&h.Term, &h.Held, &ttl, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, &h.Ahead)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Holder{}, nil
@@ -151,7 +163,7 @@ func LeftOf(ttl, ago time.Duration) time.Duration { return max(0, ttl-max(0, ago
 func (l *Leases) Redate(ctx context.Context, r lock.Request) {
 	err := l.db.Fits(ctx)
 	if err == nil {
-		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Lease.Redate, rowKey(r.Key), r.Region)
+		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Lease.Redate, RowKey(r.Key), r.Region)
 	}
 	if err != nil {
 		l.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
@@ -163,10 +175,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	rows := make([]lock.Grant, len(grants))
-	for i, g := range grants {
-		rows[i] = stored(g)
-	}
+	rows := StoredAll(grants)
 	err = sqldb.RetryConflicts(ctx, func() error {
 		renewals, err = l.engine.renew(ctx, rows)
 		return err
@@ -190,7 +199,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.terms.Delete(g.Term)
 	err := sqldb.RetryLocked(ctx, func() error {
-		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, stored(g)) })
+		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, Stored(g)) })
 	})
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
@@ -217,7 +226,7 @@ func (l *Leases) release(ctx context.Context, g lock.Grant) error {
 
 // GuardSQL implements [lock.Guard].
 func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
-	return l.sql.SQL().Lease.Guard, []any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}
+	return l.sql.SQL().Lease.Guard, []any{RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}
 }
 
 // tookOver logs and counts a lease that its last holder did not release. It reports whether

@@ -28,6 +28,13 @@ type leaseSQL struct {
 // [fencedArgs].
 const underLease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
 
+// Described has an acquisition describe itself in obs_lock in place of the one before.
+const Described = `ON CONFLICT (lock_key, region) DO UPDATE
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
+       metadata = excluded.metadata`
+
 // The token is drawn in the outer statement of Acquire, when the row of INT_LOCK is already
 // locked: drawn before it, tokens would run backwards between contenders. The TTL of the
 // holder is read before the row is locked, so it counts for the row that was seen then alone.
@@ -56,11 +63,7 @@ WITH was AS (
 INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, $9, $10
   FROM l
-ON CONFLICT (lock_key, region) DO UPDATE
-   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, liveness = excluded.liveness,
-       metadata = excluded.metadata
+` + Described + `
 RETURNING fence, (SELECT expired FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`,
 	Renew: `
 WITH want AS (
@@ -107,11 +110,7 @@ RETURNING client_id`,
 	Describe: `
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $10, $11)
-ON CONFLICT (lock_key, region) DO UPDATE
-   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, liveness = excluded.liveness,
-       metadata = excluded.metadata`,
+` + Described,
 	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
 }
 

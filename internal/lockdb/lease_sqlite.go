@@ -75,6 +75,6 @@ func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals
 
 // touch makes the lease run anew; false when it has ended.
 func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
-	n, err := sqldb.Affected(tx.ExecContext(ctx, e.sql.SQL().Lease.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()))
+	n, err := sqldb.Affected(tx.ExecContext(ctx, e.sql.SQL().Lease.Guard, RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()))
 	return n == 1, err
 }

@@ -46,7 +46,7 @@ func (t *Turns) Now(ctx context.Context) (time.Time, error) { return t.db.Now(ct
 func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
 	var ahead bool
-	err := t.db.Read.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, typ, rowKey(r.Key), r.Region, r.TTL.Seconds()).
+	err := t.db.Read.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, typ, RowKey(r.Key), r.Region, r.TTL.Seconds()).
 		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), &s.Held, &s.Holder, &s.HolderBoot, &ahead)
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -20,7 +21,7 @@ func (p *Provider) findArgs(q lock.Query) ([]any, error) {
 	parts, err := p.db.List(patterns)
 	row := ""
 	if q.Key != "" {
-		row = rowKey(q.Key)
+		row = lockdb.RowKey(q.Key)
 	}
 	return []any{q.Region, q.Node, q.After.Row, q.After.Term, q.Limit, row, q.OlderThan.Seconds(), q.Expired, parts}, err
 }

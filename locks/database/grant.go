@@ -10,24 +10,8 @@ import (
 	"github.com/observerd/observerd/internal/lockdb"
 )
 
-func rowKey(key string) string { return lockdb.Key(lockdb.KeyPlain, key) }
-
-// stored is the grant as its row has it.
-func stored(g lock.Grant) lock.Grant {
-	g.Key = rowKey(g.Key)
-	return g
-}
-
-func storedAll(grants []lock.Grant) []lock.Grant {
-	rows := make([]lock.Grant, len(grants))
-	for i, g := range grants {
-		rows[i] = stored(g)
-	}
-	return rows
-}
-
 // rowOf are the first three arguments of a statement on the row of a grant.
-func rowOf(g lock.Grant) []any { return []any{rowKey(g.Key), g.Region, g.Term} }
+func rowOf(g lock.Grant) []any { return []any{lockdb.RowKey(g.Key), g.Region, g.Term} }
 
 // rowTerm is the CLIENT_ID of the row when the grant is the first of the lock: its own term,
 // or that of a new group.
@@ -61,7 +45,7 @@ func holdsOf(g lock.Grant) string {
 	for key, held := range g.Holds {
 		for _, mode := range lock.Modes() {
 			if mode.Conflicts(held) {
-				text.WriteString("|" + string(mode) + " " + rowKey(key) + "|")
+				text.WriteString("|" + string(mode) + " " + lockdb.RowKey(key) + "|")
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -12,7 +13,7 @@ import (
 func (p *Provider) Wait(ctx context.Context, requests []lock.Request) (turns []lock.Turn, err error) {
 	rows := make([]lock.Grant, len(requests))
 	for i, r := range requests {
-		rows[i] = stored(lock.Grant{Request: r})
+		rows[i] = lockdb.Stored(lock.Grant{Request: r})
 	}
 	err = sqldb.RetryConflicts(ctx, func() error {
 		turns, err = p.engine.wait(ctx, rows)
@@ -44,7 +45,7 @@ func (p *Provider) Leave(ctx context.Context, requests []lock.Request) error {
 // none.
 func (p *Provider) aheadOf(ctx context.Context, r lock.Request) string {
 	var node string
-	if err := p.db.Acquire.QueryRowContext(ctx, p.sql.SQL().Ahead, wantedArgs(stored(lock.Grant{Request: r}))...).Scan(&node); err != nil {
+	if err := p.db.Acquire.QueryRowContext(ctx, p.sql.SQL().Ahead, wantedArgs(lockdb.Stored(lock.Grant{Request: r}))...).Scan(&node); err != nil {
 		return ""
 	}
 	return node

@@ -128,7 +128,7 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 	}
 	var taken []acquired
 	err := p.db.Attempt(ctx, func(ctx context.Context) (err error) {
-		taken, err = how(ctx, storedAll(grants))
+		taken, err = how(ctx, lockdb.StoredAll(grants))
 		return err
 	})
 	var refused refusedError
@@ -141,13 +141,13 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 	case isVerdict(err):
 		return nil, fmt.Errorf("steal lock %s: %w", grants[0].Key, err)
 	case err == nil && ctx.Err() != nil:
-		p.giveBack(ctx, grants)
+		lockdb.GiveBack(ctx, p, p.log, grants...)
 		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
 		return nil, p.heldError(ctx, requests[n])
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			p.giveBack(ctx, grants)
+			lockdb.GiveBack(ctx, p, p.log, grants...)
 		}
 		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, err)
 	}
@@ -165,20 +165,6 @@ func (p *Provider) tookOver(g lock.Grant, a acquired) bool {
 	}
 	p.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", a.node, "fence", g.Fence, "rule", lockdb.RuleTTL)
 	return true
-}
-
-// releaseGrace bounds the release of a lock whose acquisition was not answered, or is not
-// wanted any more.
-const releaseGrace = 2 * time.Second
-
-func (p *Provider) giveBack(ctx context.Context, grants []lock.Grant) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
-	defer cancel()
-	for _, g := range grants {
-		if err := p.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
-			p.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
-		}
-	}
 }
 
 // heldError says who has the lock, or comes before the caller in the line. What it finds may
@@ -215,7 +201,7 @@ func (p *Provider) redate(ctx context.Context, ahead bool, r lock.Request) {
 		return
 	}
 	p.alone.Redate(ctx, r)
-	if _, err := p.db.Acquire.ExecContext(ctx, p.sql.SQL().RedateHolds, rowKey(r.Key), r.Region); err != nil {
+	if _, err := p.db.Acquire.ExecContext(ctx, p.sql.SQL().RedateHolds, lockdb.RowKey(r.Key), r.Region); err != nil {
 		p.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
 	}
 }
@@ -237,7 +223,7 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 	var holds []lock.Renewal
 	if len(shared) > 0 {
 		err = sqldb.RetryConflicts(ctx, func() (err error) {
-			holds, err = p.engine.renewHolds(ctx, storedAll(shared))
+			holds, err = p.engine.renewHolds(ctx, lockdb.StoredAll(shared))
 			return err
 		})
 		if err != nil {
@@ -262,7 +248,7 @@ func (p *Provider) Release(ctx context.Context, g lock.Grant) error {
 		return p.alone.Release(ctx, g)
 	}
 	err := sqldb.RetryLocked(ctx, func() error {
-		return sqldb.RetryConflicts(ctx, func() error { return p.engine.releaseHold(ctx, stored(g)) })
+		return sqldb.RetryConflicts(ctx, func() error { return p.engine.releaseHold(ctx, lockdb.Stored(g)) })
 	})
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)

@@ -29,7 +29,7 @@ func (p *Provider) group(ctx context.Context, r lock.Request) (*group, error) {
 	var node, mode sql.NullString
 	var touched, now time.Time
 	var ttl sql.NullInt64
-	err := p.db.Acquire.QueryRowContext(ctx, p.sql.SQL().Group, rowKey(r.Key), r.Region, modeOf(lock.Grant{Request: r})).
+	err := p.db.Acquire.QueryRowContext(ctx, p.sql.SQL().Group, lockdb.RowKey(r.Key), r.Region, modeOf(lock.Grant{Request: r})).
 		Scan(&node, &mode, sqldb.ScanTime(&touched), &ttl, sqldb.ScanTime(&now))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

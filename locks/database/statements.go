@@ -132,13 +132,6 @@ const (
                CAST($4 AS CHAR(36)) AS waiter, CAST($5 AS INTEGER) AS priority, CAST($6 AS BIGINT) AS ticket, CAST($7 AS TEXT) AS holds,
                CAST($8 AS DOUBLE PRECISION) AS ttl) want`
 
-	// described has an acquisition describe itself in obs_lock in place of the one before.
-	described = `ON CONFLICT (lock_key, region) DO UPDATE
-     SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-         descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, liveness = excluded.liveness,
-         metadata = excluded.metadata`
-
 	// vacant is the condition that the term $3 is the last of the group. A statement of its
 	// own has deleted the dead.
 	vacant = `NOT EXISTS (SELECT 1 FROM obs_hold h

@@ -1,5 +1,7 @@
 package database
 
+import "github.com/observerd/observerd/internal/lockdb"
+
 // Acquire reads once what was there, since each mention of a table costs time, also where
 // nothing is read of it: if that had expired, and the row is as it was when it is locked, it
 // has expired. It takes the caller out of the line. It ends no group, as Grant does.
@@ -36,7 +38,7 @@ WITH was AS (
   INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
   SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', '', $8
     FROM l
-  ` + described + `
+  ` + lockdb.Described + `
   RETURNING fence
 )
 SELECT noted.fence, was.expired, was.released, was.node FROM noted, was`,
@@ -86,7 +88,7 @@ WITH want AS (
          (ttl * 1000)::bigint, clock_timestamp(), '', '',
          CASE WHEN shares THEN '' ELSE metadata END, CASE WHEN shares THEN client_id ELSE '' END
     FROM taken
-  ` + described + `, group_term = excluded.group_term
+  ` + lockdb.Described + `, group_term = excluded.group_term
 ), ended AS MATERIALIZED (
   SELECT h.lock_key, h.region, h.term
     FROM obs_hold h

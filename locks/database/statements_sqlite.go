@@ -1,5 +1,7 @@
 package database
 
+import "github.com/observerd/observerd/internal/lockdb"
+
 var sqliteStatements = statements{
 	Standing: `
 SELECT l.client_id, ` + standing + `,
@@ -21,7 +23,7 @@ DELETE FROM obs_hold AS h
 	DescribeAlone: `
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, '', '', $9)
-` + described,
+` + lockdb.Described,
 
 	DescribeGroup: `
 INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata, group_term)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -70,7 +71,7 @@ func (p *Provider) Stats(ctx context.Context, region string, failed int) (Stats,
 func (p *Provider) NoteFailures(ctx context.Context, failures []lock.Failure) error {
 	rows := make([][6]any, len(failures))
 	for i, f := range failures {
-		rows[i] = [6]any{rowKey(f.Key), f.Region, f.Predicate, f.Subject, f.Key, f.Count}
+		rows[i] = [6]any{lockdb.RowKey(f.Key), f.Region, f.Predicate, f.Subject, f.Key, f.Count}
 	}
 	list, err := json.Marshal(rows)
 	if err != nil {

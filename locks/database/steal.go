@@ -125,14 +125,14 @@ func (p *Provider) ReleaseLock(ctx context.Context, region, key, term string, by
 	act := lockdb.Did(by, "release-lock", region+" "+key, term)
 	return p.db.InTx(ctx, "release lock "+key, func(tx *sql.Tx) error {
 		var client sql.NullString
-		err := tx.QueryRowContext(ctx, p.sql.SQL().LockRow, rowKey(key), region).Scan(&client)
+		err := tx.QueryRowContext(ctx, p.sql.SQL().LockRow, lockdb.RowKey(key), region).Scan(&client)
 		if errors.Is(err, sql.ErrNoRows) {
 			return lock.ErrLost
 		}
 		if err != nil {
 			return err
 		}
-		if err := p.endTerm(ctx, tx, rowKey(key), region, term); err != nil {
+		if err := p.endTerm(ctx, tx, lockdb.RowKey(key), region, term); err != nil {
 			return err
 		}
 		return p.node.Audit(ctx, tx, act)

@@ -34,10 +34,10 @@ WITH was AS (
   SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', '', $8
     FROM l
   ON CONFLICT (lock_key, region) DO UPDATE
-     SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-         descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, liveness = excluded.liveness,
-         metadata = excluded.metadata
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
+       metadata = excluded.metadata
   RETURNING fence
 )
 SELECT noted.fence, was.expired, was.released, was.node FROM noted, was;
@@ -104,10 +104,10 @@ WITH want AS (
          CASE WHEN shares THEN '' ELSE metadata END, CASE WHEN shares THEN client_id ELSE '' END
     FROM taken
   ON CONFLICT (lock_key, region) DO UPDATE
-     SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-         descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, liveness = excluded.liveness,
-         metadata = excluded.metadata, group_term = excluded.group_term
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
+       metadata = excluded.metadata, group_term = excluded.group_term
 ), ended AS MATERIALIZED (
   SELECT h.lock_key, h.region, h.term
     FROM obs_hold h

@@ -39,10 +39,10 @@ EXPLAIN
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), '', '', ?9)
 ON CONFLICT (lock_key, region) DO UPDATE
-     SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-         descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, liveness = excluded.liveness,
-         metadata = excluded.metadata;
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
+       metadata = excluded.metadata;
 
 -- DescribeGroup
 EXPLAIN
