@@ -56,7 +56,7 @@ type DB struct {
 	log      *slog.Logger
 	metrics  *metrics
 	bootID   string
-	node     string
+	name     string
 	onCommit func()
 
 	presence liveness.Presence
@@ -82,7 +82,7 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node, sql: sqldb.NewStatements(opened, partTexts(opened.Backend()))}
+	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, name: o.Node, sql: sqldb.NewStatements(opened, partTexts(opened.Backend()))}
 	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
 	opened.OnConnect(db.events.Doubt) // A failover ends all connections.
 	if opened.Backend() == "sqlite" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,23 +21,13 @@ const releaseGrace = 2 * time.Second
 // Leases grants exclusive locks in INT_LOCK, of keys that are locked in no other mode. It is
 // a [lock.Provider].
 type Leases struct {
-	db      *sqldb.DB
-	engine  engine
-	sql     *sqldb.Statements[partSQL]
-	log     *slog.Logger
-	metrics *metrics
-	self    func() process
-	terms   *sync.Map
+	node *DB
+	db   *sqldb.DB
+	sql  *sqldb.Statements[partSQL]
 }
 
 // Leases returns the provider of this database's locks.
-func (db *DB) Leases() *Leases {
-	return &Leases{
-		db: db.db, engine: db.engine, sql: db.sql, log: db.log, metrics: db.metrics,
-		self:  func() process { return process{db.bootID, db.shownBy()} },
-		terms: &db.terms,
-	}
-}
+func (db *DB) Leases() *Leases { return &Leases{db, db.db, db.sql} }
 
 // Acquire implements [lock.Provider]. An attempt that has been sent is not
 // cancelled: it might be carried out after all, behind the back of the release
@@ -53,24 +42,24 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
 	var before previousHolder
-	l.terms.Store(g.Term, true)
+	l.node.terms.Store(g.Term, true)
 	err := l.db.Attempt(ctx, func(ctx context.Context) (err error) {
-		g.Fence, before, err = l.engine.acquire(ctx, Stored(g), l.self())
+		g.Fence, before, err = l.node.engine.acquire(ctx, Stored(g), process{l.node.bootID, l.node.shownBy()})
 		return err
 	})
 	l.db.NoteLocked(r.Key, r.Region, r.Name, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
-		GiveBack(ctx, l, l.log, g)
+		GiveBack(ctx, l, l.node.log, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
-		l.terms.Delete(g.Term)
+		l.node.terms.Delete(g.Term)
 		return lock.Grant{}, l.heldError(ctx, r)
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			GiveBack(ctx, l, l.log, g)
+			GiveBack(ctx, l, l.node.log, g)
 		}
-		l.terms.Delete(g.Term)
+		l.node.terms.Delete(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	g.Recovered = l.tookOver(g, before)
@@ -166,7 +155,7 @@ func (l *Leases) Redate(ctx context.Context, r lock.Request) {
 		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Lease.Redate, RowKey(r.Key), r.Region)
 	}
 	if err != nil {
-		l.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
+		l.node.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
 	}
 }
 
@@ -177,7 +166,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 	}
 	rows := StoredAll(grants)
 	err = sqldb.RetryConflicts(ctx, func() error {
-		renewals, err = l.engine.renew(ctx, rows)
+		renewals, err = l.node.engine.renew(ctx, rows)
 		return err
 	})
 	if err != nil {
@@ -185,7 +174,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 	}
 	for i, answer := range renewals {
 		if answer == lock.Lost {
-			l.terms.Delete(grants[i].Term)
+			l.node.terms.Delete(grants[i].Term)
 		}
 	}
 	return renewals, nil
@@ -197,7 +186,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 // remains after an error is deleted later by [liveness.Monitor], in a process that looks
 // who lives; in others it lasts for its TTL.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
-	defer l.terms.Delete(g.Term)
+	defer l.node.terms.Delete(g.Term)
 	err := sqldb.RetryLocked(ctx, func() error {
 		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, Stored(g)) })
 	})
@@ -236,8 +225,8 @@ func (l *Leases) tookOver(g lock.Grant, p previousHolder) bool {
 	if rule == "" {
 		return false
 	}
-	l.metrics.takeovers.WithLabelValues(rule).Inc()
-	l.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", p.node, "fence", g.Fence, "rule", rule)
+	l.node.metrics.takeovers.WithLabelValues(rule).Inc()
+	l.node.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", p.node, "fence", g.Fence, "rule", rule)
 	return true
 }
 

@@ -5,12 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/wait"
@@ -19,33 +17,24 @@ import (
 // Store is the coordination database as one poll sees it: bound to the lease
 // under which it commits. It is an [observer.Store].
 type Store struct {
-	db       *sqldb.DB
-	sql      *sqldb.Statements[partSQL]
-	engine   engine
-	events   *eventlog.Log
-	log      *slog.Logger
-	metrics  *metrics
-	onCommit func()
-	grant    lock.Grant
+	node  *DB
+	db    *sqldb.DB
+	sql   *sqldb.Statements[partSQL]
+	grant lock.Grant
 	// peek leaves the database as it is.
 	peek bool
 }
 
 // Store binds the database to a lease.
 func (db *DB) Store(g lock.Grant) *Store {
-	return &Store{
-		db: db.db, sql: db.sql, engine: db.engine, events: db.events,
-		log: db.log, metrics: db.metrics, onCommit: db.onCommit, grant: g,
-	}
+	return &Store{node: db, db: db.db, sql: db.sql, grant: g}
 }
 
 // Peek returns a store that can only be read, for a dry run: the cursor of a
 // stream that was never polled is not created, and a commit finds its lease
 // ended.
 func (db *DB) Peek() *Store {
-	s := db.Store(lock.Grant{})
-	s.peek = true
-	return s
+	return &Store{node: db, db: db.db, sql: db.sql, peek: true}
 }
 
 // cursor is Cursor of a stream that has one. The error is [sql.ErrNoRows] for another.
@@ -78,7 +67,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("read the cursor of %s: %w", stream, err)
 	}
-	s.events.SawEnd(ctx, stream, c.LastSeq, began)
+	s.node.events.SawEnd(ctx, stream, c.LastSeq, began)
 	return c, nil
 }
 
@@ -175,24 +164,24 @@ const resolveTimeout = 20 * time.Second
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
 	failpoint.Hit("commit.before")
 	began := time.Now()
-	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))
+	err := sqldb.Redacted(s.node.engine.commit(ctx, s.grant, &ch))
 	if err != nil && sqldb.OutcomeUnknown(err) && !refused(err) {
 		err = s.resolve(ctx, &ch, err)
 	}
 	switch {
 	case errors.Is(err, lock.ErrFenced):
-		s.metrics.staleCommits.Inc()
+		s.node.metrics.staleCommits.Inc()
 	case errors.Is(err, observer.ErrConflict):
-		s.metrics.conflicts.Inc()
+		s.node.metrics.conflicts.Inc()
 	}
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("commit to %s: %w", ch.Before.Stream, err)
 	}
 	failpoint.Hit("commit.after")
 	if n := len(ch.Events); n > 0 {
-		s.events.Committed(ch.After.Stream, ch.After.LastSeq, ch.Events[n-1].ID, began)
-		if s.onCommit != nil {
-			s.onCommit()
+		s.node.events.Committed(ch.After.Stream, ch.After.LastSeq, ch.Events[n-1].ID, began)
+		if s.node.onCommit != nil {
+			s.node.onCommit()
 		}
 	}
 	return ch.After, nil
@@ -226,11 +215,11 @@ func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) er
 
 func (s *Store) resolved(committed bool, cause error) error {
 	if committed {
-		s.metrics.unknownCommits.WithLabelValues("committed").Inc()
-		s.log.Info("Commit whose answer was lost had committed", "err", cause)
+		s.node.metrics.unknownCommits.WithLabelValues("committed").Inc()
+		s.node.log.Info("Commit whose answer was lost had committed", "err", cause)
 		return nil
 	}
-	s.metrics.unknownCommits.WithLabelValues("aborted").Inc()
+	s.node.metrics.unknownCommits.WithLabelValues("aborted").Inc()
 	return fmt.Errorf("the connection was lost before the commit: %w", cause)
 }
 

@@ -15,15 +15,13 @@ import (
 // Turns remembers which turns were taken, of types (obs_schedule) and of observers
 // (obs_cursor), and the polls (obs_poll).
 type Turns struct {
-	db      *sqldb.DB
-	sql     *sqldb.Statements[partSQL]
-	metrics *metrics
-	leases  *Leases
-	node    string
+	node *DB
+	db   *sqldb.DB
+	sql  *sqldb.Statements[partSQL]
 }
 
 // Turns returns the turns.
-func (db *DB) Turns() *Turns { return &Turns{db.db, db.sql, db.metrics, db.Leases(), db.node} }
+func (db *DB) Turns() *Turns { return &Turns{db, db.db, db.sql} }
 
 // Schedule is all that a scheduler asks of the database.
 type Schedule struct {
@@ -52,7 +50,7 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
 	}
 	if ahead {
-		t.leases.Redate(ctx, r)
+		t.node.Leases().Redate(ctx, r)
 	}
 	return s, nil
 }
@@ -94,7 +92,7 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 		return found, err
 	}
 	return found, t.db.InTx(ctx, "end the pauses that are over", func(tx *sql.Tx) error {
-		return endPauses(ctx, tx, t.sql.SQL(), t.node, list)
+		return endPauses(ctx, tx, t.sql.SQL(), t.node.name, list)
 	})
 }
 
@@ -114,7 +112,7 @@ func (t *Turns) NoteStream(ctx context.Context, g lock.Grant, taken turn.StreamT
 		string(taken.Outcome), reason, taken.Rows, taken.Events, taken.Poison,
 	})
 	if errors.Is(err, lock.ErrFenced) {
-		t.metrics.staleCommits.Inc()
+		t.node.metrics.staleCommits.Inc()
 	}
 	if err != nil {
 		return fmt.Errorf("note the turn of %s: %w", taken.Stream, sqldb.BusyPool(t.db.Main, err))

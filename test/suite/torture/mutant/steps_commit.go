@@ -110,15 +110,15 @@ func epochOfIDs() Step {
 func oneTransaction() Step {
 	return Step{
 		What: "rows and marks commit first, and their events in a transaction of their own",
-		Edits: []Edit{{store, "err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
+		Edits: []Edit{{store, "err := sqldb.Redacted(s.node.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
 	rows.Events, rows.After.LastSeq = nil, ch.Before.LastSeq
 	evs.New, evs.Changed, evs.Dead = nil, nil, nil
-	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &rows))
+	err := sqldb.Redacted(s.node.engine.commit(ctx, s.grant, &rows))
 	if err == nil && len(ch.Events) > 0 {
 		failpoint.Hit("commit.after")
 		evs.Before.Version, evs.After.Version = ch.After.Version, ch.After.Version+1
 		ch.Before.Version, ch.After.Version = evs.Before.Version, evs.After.Version
-		err = sqldb.Redacted(s.engine.commit(ctx, s.grant, &evs))
+		err = sqldb.Redacted(s.node.engine.commit(ctx, s.grant, &evs))
 	}`}},
 	}
 }
@@ -129,7 +129,7 @@ func unknownIsNotFailed() Step {
 		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", `if now, failed := s.Cursor(ctx, ch.Before.Stream); failed == nil {
 			ch.Before = now
 			ch.Advance(ch.After)
-			err = s.engine.commit(ctx, s.grant, &ch)
+			err = s.node.engine.commit(ctx, s.grant, &ch)
 		}`}},
 	}
 }
