@@ -37,7 +37,7 @@ func (m *Monitor) look(ctx context.Context) error {
 			gone[n.boot] = true
 		}
 	}
-	m.members.update(gone, locks)
+	m.update(gone, locks)
 	m.correct(ctx, s)
 	return ctx.Err()
 }

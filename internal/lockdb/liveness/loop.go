@@ -61,7 +61,7 @@ func (m *Monitor) comeBack(ctx context.Context, cause error) {
 
 // depart ends all that others see of us.
 func (m *Monitor) depart(ctx context.Context) {
-	m.members.forget()
+	m.forget()
 	m.vanish(ctx)
 }
 
@@ -123,7 +123,7 @@ func (m *Monitor) withdraw(ctx context.Context) bool {
 
 func (m *Monitor) disappeared() {
 	m.lost = time.Now()
-	m.members.forget()
+	m.forget()
 	m.opts.Active.Set(0)
 }
 
