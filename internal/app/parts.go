@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
@@ -201,4 +203,65 @@ func (a *App) underLock(name string) lockdb.UnderLock {
 		defer cancel()
 		return errors.Join(err, lease.Release(released))
 	}
+}
+
+func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
+	settings, ok := s.Settings.(events.SinkSettings)
+	if !ok {
+		return nil, fmt.Errorf("sink %s: the configuration was loaded without the type %q", s.ID, s.Type)
+	}
+	name := wiring.SinkLock(s.ID)
+	var streams []events.Stream
+	for _, o := range a.cfg.Observers {
+		stream := events.Stream{ID: o.ID, Type: o.Type}
+		if o.Timestamp != "" {
+			stream.Zone = a.cfg.Sources[o.Source].Location()
+		}
+		streams = append(streams, stream)
+	}
+	return events.NewRelay(events.Options{
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.loops,
+		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
+		Open: settings.Opener(events.SinkOptions{
+			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout, Terminal: a.terminal,
+			Ended: func(ctx context.Context, last events.Event) { a.db.Log().Delivered(ctx, last) },
+		}),
+		Lead: func(ctx context.Context) (events.Lease, error) {
+			lease, err := a.keeper.Acquire(ctx, wiring.LockRequest(a.cfg, name))
+			if errors.Is(err, lock.ErrHeld) {
+				return nil, events.ErrHeld
+			}
+			if err != nil {
+				return nil, err
+			}
+			return lease, nil
+		},
+	})
+}
+
+// observerMetrics are those of observers that the scheduler does not know. A reload begins
+// with new ones, so an observer that was removed has none.
+type observerMetrics struct {
+	found     *prometheus.CounterVec   // observer
+	objective *prometheus.GaugeVec     // type, observer
+	latency   *prometheus.HistogramVec // type
+}
+
+func newObserverMetrics(r prometheus.Registerer) observerMetrics {
+	m := observerMetrics{
+		found: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_reconcile_found_total", Help: "Events of rows that polls had missed and a reconcile has found.",
+		}, []string{"observer"}),
+		objective: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "observerd_observer_freshness_objective_seconds",
+			Help: "How far back the observer's stream may be known to be complete; 0 for no objective.",
+		}, []string{"type", "observer"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "observerd_event_log_latency_seconds",
+			Help:    "Time from a row's own timestamp until its event was committed to the event log.",
+			Buckets: events.LatencyBuckets(),
+		}, []string{"type"}),
+	}
+	r.MustRegister(m.found, m.objective, m.latency)
+	return m
 }

@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -138,4 +145,107 @@ func (s scheduled) start(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return s.db.Streams().Start(ctx, s.ID())
+}
+
+// scheduled is a poller with the reconcile of its observer, as the scheduler runs it.
+type scheduled struct {
+	*wiring.Poller
+	source *access.Source
+	db     *lockdb.DB
+	log    *slog.Logger
+
+	// Of the reconcile: when it is due, in which zone, the bounds of a step, and the
+	// counter of its finds.
+	config config.Observer
+	zone   *time.Location
+	node   string
+	budget observer.Budget
+	// interval is the longest time between two polls.
+	interval time.Duration
+	backoff  *stepBackoff
+	found    prometheus.Counter
+}
+
+// Begin implements schedule.Beginner.
+func (s scheduled) Begin(ctx context.Context) (begun context.Context, end func(), err error) {
+	return s.source.Begin(ctx)
+}
+
+// Poll implements schedule.Observer. A poll that has nothing left to do for this
+// turn is followed by a step of the reconcile, if one is due.
+func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+	stats, err := s.Poller.Poll(ctx, g)
+	if err != nil || s.config.ReconcileAt == "" || stats.Behind > stats.HorizonLag {
+		return stats, err
+	}
+	s.reconcile(ctx, g, &stats)
+	return stats, nil
+}
+
+// Recovered implements schedule.Recoverable: an observer whose account was refused
+// need not wait for half an hour once this node has another secret, or somebody has
+// resumed an observer with that account.
+func (s scheduled) Recovered(ctx context.Context) bool {
+	if !s.source.HasGoodAccount(ctx) {
+		return false
+	}
+	reason, err := s.db.Streams().LastError(ctx, s.ID())
+	return err == nil && strings.HasPrefix(reason, string(observer.ClassCredentials)+":")
+}
+
+// How long this process pauses a reconcile whose step made no progress: least after
+// the first failure, then doubled up to most.
+const (
+	leastBackoff = time.Minute
+	mostBackoff  = time.Hour
+	// mostGrown is how long a step may take at last. The type is not polled meanwhile.
+	mostGrown = 10 * time.Minute
+)
+
+// stepBackoff pauses a reconcile that makes no progress: in every turn it would read
+// its source for nothing and keep the lock of the type from the polls. The zero value
+// is none.
+type stepBackoff struct {
+	mu       sync.Mutex
+	failures int // in a row
+	timeouts int // among them
+	until    time.Time
+}
+
+// lasts reports whether the backoff lasts, so that no step is tried now.
+func (b *stepBackoff) lasts() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Before(b.until)
+}
+
+// grown is the time for the next step: twice that of the step before, if that was too
+// short. The rows of one timestamp are passed in one step, however many they are.
+func (b *stepBackoff) grown(least time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return doubled(least, b.timeouts, max(least, mostGrown))
+}
+
+// record adds the result of a step. timeout says that a failed one had too little time.
+func (b *stepBackoff) record(failed, timeout bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !failed {
+		b.failures, b.timeouts, b.until = 0, 0, time.Time{}
+		return
+	}
+	b.until = time.Now().Add(doubled(leastBackoff, b.failures, mostBackoff))
+	b.failures++
+	if timeout {
+		b.timeouts++
+	}
+}
+
+// doubled doubles d so many times, up to most.
+func doubled(d time.Duration, times int, most time.Duration) time.Duration {
+	for ; times > 0 && d < most; times-- {
+		d *= 2
+	}
+	return min(d, most)
 }

@@ -2,8 +2,14 @@ package config
 
 import (
 	"cmp"
+	_ "embed"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 const day = 24 * time.Hour
@@ -125,4 +131,25 @@ func longestOpen(windows ...*Window) time.Duration {
 		longest = max(longest, open)
 	}
 	return longest
+}
+
+// zoneNames are the zones of zone.tab in the IANA time zone database and UTC, one a line,
+// each with a city of its own; package time does not list them.
+//
+//go:embed zones.txt
+var zoneNames string
+
+// nearestZone returns the zone that was probably meant, or "". The city decides: names
+// of one region are alike to a large part.
+func nearestZone(name string) string {
+	zones := make(map[string]string)
+	for zone := range strings.Lines(zoneNames) {
+		zone = strings.TrimSpace(zone)
+		zones[path.Base(zone)] = zone
+	}
+	city := nearest.Name(path.Base(name), slices.Sorted(maps.Keys(zones)))
+	if len(name) < len("Paris") && !strings.EqualFold(city, name) { // MSK is not Asia/Omsk.
+		return ""
+	}
+	return zones[city]
 }

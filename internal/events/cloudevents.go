@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/jsontext"
 )
 
 const (
@@ -154,4 +159,122 @@ func streamOf(source string) (string, bool) {
 	}
 	stream, err := url.PathUnescape(escaped)
 	return stream, err == nil
+}
+
+// escapes are the texts that [escapeSubject] writes for the characters which no attribute of
+// a CloudEvent may hold, with any number of 25 behind their first %.
+var escapes = regexp.MustCompile(`%((?:25)*)([01][0-9A-F]|7F|C2%[89][0-9A-F]|EF%B7%[9A][0-9A-F]|EF%BF%B[EF]|F[0-4]%[89AB]F%BF%B[EF])`)
+
+// isForbidden reports whether an attribute may not hold the character: it is a control
+// character or none at all.
+func isForbidden(r rune) bool {
+	return r < ' ' || r >= 0x7f && r <= 0x9f || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
+}
+
+// escapeSubject writes a key as a subject: forbidden characters as in a URL, and a % that
+// would read as the beginning of one as %25.
+func escapeSubject(key string) string {
+	if strings.Contains(key, "%") {
+		key = escapes.ReplaceAllString(key, "%25$1$2")
+	}
+	subject := ""
+	for {
+		at := strings.IndexFunc(key, isForbidden)
+		if at < 0 {
+			return subject + key
+		}
+		_, size := utf8.DecodeRuneInString(key[at:])
+		subject += key[:at] + url.PathEscape(key[at:at+size])
+		key = key[at+size:]
+	}
+}
+
+// unescapeSubject undoes escapeSubject.
+func unescapeSubject(subject string) string {
+	return escapes.ReplaceAllStringFunc(subject, func(found string) string {
+		if rest, ok := strings.CutPrefix(found, "%25"); ok {
+			return "%" + rest
+		}
+		char, err := url.PathUnescape(found)
+		if err != nil {
+			return found // The expression finds digits alone.
+		}
+		return char
+	})
+}
+
+// ErrNotEvent reports that a text is not an event that [AppendJSON] encoded.
+var ErrNotEvent = errors.New("not an event of observerd")
+
+type encoded struct {
+	SpecVersion string          `json:"specversion"`
+	ID          string          `json:"id"`
+	Source      string          `json:"source"`
+	Type        string          `json:"type"`
+	Subject     string          `json:"subject"`
+	Time        string          `json:"time"`
+	Observed    string          `json:"observedtime"`
+	Sequence    string          `json:"sequence"`
+	RowVersion  int64           `json:"rowversion"`
+	Change      Change          `json:"change"`
+	Snapshot    bool            `json:"snapshot"`
+	Data        json.RawMessage `json:"data"`
+	DataBase64  []byte          `json:"data_base64"`
+}
+
+// Decode reads an event that [AppendJSON] encoded. The error is [ErrNotEvent]
+// for anything else, and never quotes the text.
+func Decode(text []byte) (Event, error) {
+	var c encoded
+	if err := json.Unmarshal(text, &c); err != nil {
+		return Event{}, fmt.Errorf("%w: no valid JSON object", ErrNotEvent)
+	}
+	if c.SpecVersion != "1.0" {
+		return Event{}, notEvent("specversion")
+	}
+	e := Event{Type: c.Type, Subject: unescapeSubject(c.Subject), Version: c.RowVersion, Change: c.Change, Snapshot: c.Snapshot, Data: c.Data}
+	if c.DataBase64 != nil {
+		e.Data = c.DataBase64
+	}
+	var err error
+	if e.ID, err = uuid.Parse(c.ID); err != nil {
+		return Event{}, notEvent("id")
+	}
+	var ok bool
+	if e.Stream, ok = streamOf(c.Source); !ok {
+		return Event{}, notEvent("source")
+	}
+	if e.Seq, err = strconv.ParseInt(c.Sequence, 10, 64); err != nil {
+		return Event{}, notEvent("sequence")
+	}
+	if e.Time, err = timeOf(c.Time); err != nil {
+		return Event{}, notEvent("time")
+	}
+	if e.Observed, err = timeOf(c.Observed); err != nil {
+		return Event{}, notEvent("observedtime")
+	}
+	return e, nil
+}
+
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, text)
+}
+
+func notEvent(attribute string) error {
+	return fmt.Errorf("%w: no valid %s", ErrNotEvent, attribute)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends a JSON string. What is not UTF-8 becomes U+FFFD.
+func appendString(dst []byte, text string) []byte {
+	size := len(dst)
+	dst, ok := jsontext.AppendString(dst, text)
+	if !ok {
+		dst, _ = jsontext.AppendString(dst[:size], strings.ToValidUTF8(text, "\ufffd"))
+	}
+	return dst
 }

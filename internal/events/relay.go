@@ -181,3 +181,15 @@ func (r *Relay) beat(d time.Duration) {
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.75 + 0.5*rand.Float64()))
 }
+
+func (r *Relay) databaseFails(ctx context.Context, err error) {
+	if ctx.Err() == nil && r.database.Begin() {
+		r.opts.Logger.Warn("Coordination database fails, relay waits", "err", err)
+	}
+}
+
+func (r *Relay) databaseAnswers() {
+	if lasted, over := r.database.End(); over {
+		r.opts.Logger.Info("Coordination database answers again", "after", lasted)
+	}
+}

@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // poll polls the observers of the type, side by side, and takes the turn when all
@@ -112,4 +115,215 @@ func (p *observerPoll) recovering(ctx context.Context, g lock.Grant) (stats obse
 		}
 	}()
 	return p.observer.Poll(ctx, g)
+}
+
+// ErrPollTimeout is the cause with which a poll ends that took too long.
+var ErrPollTimeout = errors.New("poll exceeded its time limit")
+
+// abandoned is the outcome of a poll that ended because the scheduler stops.
+// It is neither counted nor recorded: another node takes the turn.
+const abandoned turn.Outcome = "abandoned"
+
+// observerPoll polls one observer in a turn, once or more often.
+type observerPoll struct {
+	*run
+	observer Observer
+	last     turn.Stream // as stored before this turn
+	delay    time.Duration
+	log      *slog.Logger
+	fresh    *freshness
+	// over says that no poll begins any more in this turn, because of the time of day.
+	over bool
+	// polled says that there was a poll; full that the last one succeeded and left rows
+	// unread, and lag how far behind it was.
+	polled, full bool
+	lag          time.Duration
+}
+
+// minShare is the part of an interval that is worth another poll: one in so many.
+const minShare = 16
+
+// suspended reports whether no poll begins at this time of day.
+func (p *observerPoll) suspended() bool {
+	p.over = p.over || p.typ.suspended(p.observer.ID(), p.now())
+	return p.over
+}
+
+// done reports whether the observer needs no further poll in this turn. A poll that
+// left rows unread is followed by another until the type's next tick: that turn may
+// be another node's, which must not find the lock held.
+func (p *observerPoll) done(ctx context.Context) bool {
+	return p.suspended() || p.polled && (!p.full || p.timeLeft() < p.typ.Interval/minShare || ctx.Err() != nil)
+}
+
+// poll polls the observer within its time limits and records the result. It reports
+// false when there was no poll, because its window began while it waited.
+func (p *observerPoll) poll(ctx context.Context, g lock.Grant) (result, bool) {
+	poll, end, err := p.begin(ctx)
+	defer end()
+	if err == nil && p.suspended() {
+		return result{}, false
+	}
+	began, started := time.Now(), p.clock.now()
+	var stats observer.Stats
+	if err == nil {
+		limited, cancel := p.withPollTimeout(poll)
+		defer cancel()
+		stats, err = p.recovering(limited, g)
+	} else if errors.Is(err, observer.ErrNextTick) {
+		stats.Full, err = true, nil // As it was before.
+	}
+	if p.polled && stats.Full && stats.Rows == 0 {
+		stats.Lag = p.lag // The tick came before a row that would show it.
+	}
+	res := result{outcome: p.outcome(ctx, err), stats: stats}
+	p.membership.outdated(p.observer.ID(), res.outcome == turn.Outdated)
+	p.count(stats, res.outcome)
+	switch res.outcome {
+	case turn.OK:
+		p.log.Debug("Observer polled", "rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", time.Since(began))
+	case abandoned:
+		p.log.Info("Poll abandoned; another node will take the turn", "err", err)
+	case turn.Conflict:
+		p.log.Info("Poll ended early: the observer was paused or reset", "err", err)
+	default:
+		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
+	}
+	res.outcome = p.record(ctx, g, started, res, err)
+	if res.outcome == turn.OK {
+		p.fresh.polled(began, p.clock.now(), stats)
+	}
+	p.polled, p.lag = true, stats.Lag
+	p.full = res.outcome == turn.OK && stats.Full
+	if p.full {
+		p.last.Failures = 0
+	}
+	return res, true
+}
+
+// begin waits until the observer's poll may begin; the wait does not count as time of
+// the poll. It returns the context of the poll: one that follows another must end
+// before the next tick, with a moment left to commit and record. The caller calls end
+// when the poll has ended.
+func (p *observerPoll) begin(ctx context.Context) (poll context.Context, end func(), err error) {
+	release := func() {}
+	if p.polled {
+		ctx, release = context.WithTimeoutCause(ctx, p.timeLeft(), observer.ErrNextTick)
+	}
+	beginner, ok := p.observer.(Beginner)
+	if !ok {
+		return ctx, release, nil
+	}
+	defer p.keepAlive()()
+	poll, leave, err := beginner.Begin(ctx)
+	return poll, func() { leave(); release() }, err
+}
+
+// keepAlive notes that the type's loop is alive until stop is called: a poll that waits
+// for others is not stuck. The others are watched themselves.
+func (p *observerPoll) keepAlive() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for wait.For(ctx, p.typ.Interval) {
+			p.typ.Activity.alive()
+		}
+	})
+	return func() {
+		cancel()
+		watch.Wait()
+		p.typ.Activity.alive()
+	}
+}
+
+// withPollTimeout returns a context that ends when nothing was committed for
+// PollTimeout. A poll that commits as it goes may take any time.
+func (p *observerPoll) withPollTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := time.Now()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for left := p.typ.PollTimeout; left > 0; left = p.typ.PollTimeout - min(time.Since(began), p.typ.Activity.age(active)) {
+			if !wait.For(ctx, left) {
+				return
+			}
+		}
+		cancel(ErrPollTimeout)
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		watch.Wait()
+	}
+}
+
+// outcome classifies the error of a poll. ctx is the lease's.
+func (p *observerPoll) outcome(ctx context.Context, err error) turn.Outcome {
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil:
+		return turn.OK
+	case errors.Is(err, lock.ErrFenced):
+		return turn.Fenced
+	case errors.Is(cause, lock.ErrLost) || errors.Is(err, lock.ErrLost):
+		return turn.Lost
+	case cause != nil:
+		return abandoned
+	case errors.Is(err, observer.ErrUnreachable):
+		return turn.Unreachable
+	case errors.Is(err, observer.ErrOtherDefinition):
+		return turn.Outdated
+	case errors.Is(err, observer.ErrConflict):
+		return turn.Conflict
+	}
+	return turn.Error
+}
+
+func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {
+	p.metrics.rows.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Rows))
+	p.metrics.events.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Events))
+	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
+	set(p.metrics.outdated, p.typ.Name, p.observer.ID(), outcome == turn.Outdated)
+	if outcome == turn.OK {
+		p.typ.Activity.record(succeeded(p.observer.ID()))
+		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
+		p.metrics.horizonLag.WithLabelValues(p.observer.ID()).Set(stats.HorizonLag.Seconds())
+		p.metrics.lag.WithLabelValues(p.typ.Name, p.observer.ID()).Set(stats.Lag.Seconds())
+	}
+}
+
+// record writes the result into the store, unless the lease is over, and returns
+// the outcome that counts.
+func (p *observerPoll) record(ctx context.Context, g lock.Grant, started time.Time, res result, err error) turn.Outcome {
+	if res.unrecorded() {
+		return res.outcome
+	}
+	t := turn.StreamTaken{
+		Stream: p.observer.ID(), Type: p.typ.Name, Node: p.opts.Node.Name,
+		At: p.at, Started: started, Finished: p.clock.now(), Outcome: res.outcome,
+		Rows: res.stats.Rows, Events: res.stats.Events, Poison: res.stats.Poison, Lag: res.stats.Lag,
+	}
+	switch res.outcome {
+	case turn.Error:
+		t.Reason = Reason(err)
+		class := observer.ClassOf(err)
+		t.Failures, t.FailureClass = 1, string(class)
+		if class.CountsWith(observer.Class(p.last.FailureClass)) {
+			t.Failures += p.last.Failures
+		}
+		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.delay))
+	case turn.Unreachable, turn.Outdated:
+		t.Reason = Reason(err)
+		t.Failures, t.FailureClass, t.Left = p.last.Failures, p.last.FailureClass, true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	switch err := p.opts.Store.NoteStream(ctx, g, t); {
+	case errors.Is(err, lock.ErrFenced):
+		p.log.Error("Error during polling", "err", err, "outcome", string(turn.Fenced))
+		return turn.Fenced
+	case err != nil:
+		p.log.Error("Poll not noted; it may be repeated", "err", err)
+		return abandoned
+	}
+	return res.outcome
 }

@@ -2,10 +2,13 @@ package systemd
 
 import (
 	"log/slog"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 )
@@ -183,4 +186,70 @@ func (r *reporter) report(lines ...string) {
 // extend asks for more time until the present start, reload or stop times out.
 func extend(by time.Duration) string {
 	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(by.Microseconds(), 10)
+}
+
+const statusKey = "STATUS="
+
+// maxStatus limits a status, in bytes: the manager drops messages over 4096.
+const maxStatus = 1024
+
+// statusLine returns the status message with the text. A line break would end it, and
+// the rest would be another message.
+func statusLine(text string) string { return statusKey + oneLine(text) }
+
+// oneLine returns the text without line breaks, without invisible characters, those
+// that change the direction of writing, and bytes that are not UTF-8, cut where it is
+// too long.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= maxStatus {
+		return text
+	}
+	cut := maxStatus - len("…")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// maxDump limits a dump of the stacks, in bytes.
+const maxDump = 1 << 20
+
+// logStacks logs the stack of each goroutine of the process, in a record each: a
+// journal breaks lines that are too long.
+func logStacks(log *slog.Logger) {
+	buf := make([]byte, maxDump)
+	for _, stack := range stacks(string(buf[:runtime.Stack(buf, true)])) {
+		log.Error("Stack of a goroutine", "stack", stack)
+	}
+}
+
+// stacks splits a dump, and removes the arguments of calls: they may hold data of
+// users.
+func stacks(dump string) []string {
+	all := strings.Split(strings.TrimSpace(dump), "\n\n")
+	for i, stack := range all {
+		lines := strings.Split(stack, "\n")
+		for j, line := range lines {
+			lines[j] = withoutArguments(line)
+		}
+		all[i] = strings.Join(lines, "\n")
+	}
+	return all
+}
+
+// withoutArguments returns "main.f(0x1, {0x2, 0x3})" as "main.f(…)", and a line that
+// is not a call as it is.
+func withoutArguments(line string) string {
+	open := strings.LastIndexByte(line, '(')
+	if strings.HasPrefix(line, "\t") || open < 0 || !strings.HasSuffix(line, ")") {
+		return line
+	}
+	return line[:open] + "(…)"
 }

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -68,4 +72,58 @@ func readOnly(next http.Handler) http.Handler {
 func refuse(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Connection", "close")
 	answer(w, code, text)
+}
+
+// healthz reports whether the process works. It asks no database: a process that
+// waits for one must not be restarted for it.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	stuck := s.options.Stuck()
+	if len(stuck) > 0 {
+		answer(w, http.StatusServiceUnavailable, "stuck: "+strings.Join(stuck, ", "))
+		return
+	}
+	answer(w, http.StatusOK, "ok")
+}
+
+// readyz reports whether the node can do its work now.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
+	defer cancel()
+	if err := s.options.Ready(ctx); err != nil {
+		s.options.Logger.Debug("Not ready", "err", err)
+		answer(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
+		return
+	}
+	answer(w, http.StatusOK, "ready")
+}
+
+func answer(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, text)
+}
+
+// profiles adds the handlers of pprof, for the socket alone: a profile slows the
+// process down and shows its inside. A profile takes as long as the request asks for:
+// pprof itself extends the write timeout.
+func (s *Server) profiles(mux *http.ServeMux) {
+	for path, handler := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+	} {
+		mux.Handle("GET "+path, s.untilStop(handler))
+	}
+	mux.HandleFunc("GET /debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusNotFound, "left out: a command line may hold passwords, as in --set database.url=…")
+	})
+}
+
+// untilStop cancels a request when the server stops. Otherwise a stop would wait for a
+// profile that takes minutes.
+func (s *Server) untilStop(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.stopping, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
 }

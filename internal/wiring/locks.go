@@ -1,6 +1,11 @@
 package wiring
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
@@ -34,4 +39,65 @@ func TypeOf(cfg *config.Config, o config.Observer) config.Type {
 	alone := *cfg
 	alone.Observers = []config.Observer{o}
 	return alone.Types()[0]
+}
+
+// LockOptions returns what the configuration says of the locks that serve other programs.
+// Provider, node and logger are the caller's.
+func LockOptions(c config.Locks) locks.Options {
+	o := locks.Options{Region: c.Region, Subjects: c.Subjects, Predicates: c.Predicates}
+	for _, text := range c.Hierarchies {
+		var h []string
+		for subject := range strings.SplitSeq(text, ">") {
+			h = append(h, strings.TrimSpace(subject))
+		}
+		o.Hierarchies = append(o.Hierarchies, h)
+	}
+	for _, p := range c.Policies {
+		policy := locks.Policy{
+			Name: p.ID, Subject: p.Subject, Predicate: p.Predicate, Mode: locks.Mode(p.Mode),
+			MinTTL: p.MinTTL, MaxTTL: p.MaxTTL, ExplicitTTL: p.ExplicitTTL, MaxHold: p.MaxHold,
+			Metadata: p.Metadata, PerNode: p.PerNode, StealBy: p.StealBy, Reason: p.Reason,
+		}
+		for _, mode := range p.Modes {
+			policy.Modes = append(policy.Modes, locks.Mode(mode))
+		}
+		o.Policies = append(o.Policies, policy)
+	}
+	return o
+}
+
+// lockMistakes returns all that is wrong with policies and hierarchies. What is wrong is
+// left out to find the next.
+func lockMistakes(c config.Locks) (mistakes []config.LocksMistake) {
+	o := LockOptions(c)
+	policies, hierarchies := places(len(o.Policies)), places(len(o.Hierarchies))
+	for {
+		_, err := locks.NewRules(o)
+		var wrong *locks.OptionError
+		if !errors.As(err, &wrong) {
+			return mistakes
+		}
+		i := wrong.Index
+		if wrong.Option == "Hierarchies" {
+			mistakes = append(mistakes, config.LocksMistake{Key: fmt.Sprintf("hierarchies[%d]", hierarchies[i]), Text: wrong.Err.Error()})
+			o.Hierarchies, hierarchies = slices.Delete(o.Hierarchies, i, i+1), slices.Delete(hierarchies, i, i+1)
+			continue
+		}
+		key := fmt.Sprintf("policies[%d]", policies[i])
+		var field *locks.DescriptorError
+		if errors.As(wrong.Err, &field) {
+			key += "." + field.Field
+		}
+		mistakes = append(mistakes, config.LocksMistake{Key: key, Text: wrong.Err.Error()})
+		o.Policies, policies = slices.Delete(o.Policies, i, i+1), slices.Delete(policies, i, i+1)
+	}
+}
+
+// places returns 0 to n-1.
+func places(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

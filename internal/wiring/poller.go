@@ -2,7 +2,11 @@ package wiring
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -10,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/wait"
 )
 
@@ -132,4 +137,79 @@ func Query(o config.Observer) observer.Query {
 		q.Overlap = *o.Overlap
 	}
 	return q
+}
+
+// Definition is what the events of an observer depend on in the configuration
+// of this process, see [observer.Spec.Definition].
+type Definition struct {
+	Hash func(ctx context.Context, key []string) (string, error)
+	// Loaded says when the configuration was loaded, see [LoadedAt]. It is nil for a
+	// command beside nodes, which must not change the definition that they poll by.
+	Loaded func() time.Time
+}
+
+// hashOf identifies an observer, its source first. The address of the source is left
+// out: nodes may reach one database in different ways.
+func hashOf(kind, database string, o config.Observer) string {
+	q := Query(o)
+	return hashed(4, o.Source, kind, database) + "/" +
+		hashed(8, o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event, q.Redact, q.HashKey.Fingerprint())
+}
+
+// DefinitionHash returns what gives the hash of an observer of the source with a key, once
+// the source has a URL.
+func DefinitionHash(o config.Observer, src *access.Source) func(context.Context, []string) (string, error) {
+	return func(ctx context.Context, key []string) (string, error) {
+		o := o
+		o.Key = key
+		target, err := src.Target(ctx)
+		if err != nil {
+			return "", err
+		}
+		return hashOf(target.Kind, target.Database, o), nil
+	}
+}
+
+func hashed(size int, parts ...any) string {
+	text, err := json.Marshal(parts)
+	if err != nil {
+		panic(err) // Strings always encode.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:size])
+}
+
+// LoadedAt is when the configuration was loaded, by the clock that all nodes share.
+func LoadedAt(ctx context.Context, db *lockdb.DB, cfg *config.Config) (time.Time, error) {
+	now, err := db.Now(ctx)
+	return now.Add(-time.Since(cfg.Loaded())), err
+}
+
+// sweepRows bounds a step of a sweep, so that polls come in between.
+const sweepRows = 50_000
+
+// SweepBudget bounds a step of a sweep to that time, and to the rows that the rate
+// allows in it, or the lock would be held for waiting. A rate of 0 is no limit.
+func SweepBudget(step time.Duration, rate float64) observer.Budget {
+	b := observer.Budget{Rows: sweepRows, Time: step}
+	if rate > 0 {
+		b.Rows = max(1, min(b.Rows, int(rate*step.Seconds())))
+	}
+	return b
+}
+
+// LastSweep returns the sweep of a kind that is running or was started last;
+// zero for none.
+func LastSweep(ctx context.Context, db *lockdb.DB, id string, kind observer.SweepKind) (observer.Sweep, error) {
+	sweeps, err := db.Sweeps().Latest(ctx, id)
+	at := slices.IndexFunc(sweeps, func(s observer.Sweep) bool { return s.Kind == kind })
+	if at < 0 {
+		return observer.Sweep{}, err
+	}
+	return sweeps[at], err
+}
+
+// SweepAdvanced reports whether a step of a sweep did anything.
+func SweepAdvanced(before, after observer.Sweep) bool {
+	return before.ID != after.ID || before.State != after.State || before.Position != after.Position || before.Rows != after.Rows
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/field"
@@ -145,3 +146,39 @@ func (u URL) Database() string { return u.database }
 // Path is the file of an SQLite database; a relative one starts at the working
 // directory of the process. Empty for others.
 func (u URL) Path() string { return u.path }
+
+// Kinds are the kinds of database servers that are known.
+type Kinds []Kind
+
+// Kind is a kind of database server, with the fields of source.Kind.
+type Kind struct {
+	Scheme            string
+	Aliases           []string
+	Example           string
+	Harmless, Account []string
+
+	LooseNames, HasDefaults, Fetches bool
+}
+
+// Of returns the kind of the database servers whose URLs begin with that scheme.
+func (k Kinds) Of(scheme string) (Kind, bool) {
+	for _, kind := range k {
+		if kind.Scheme == scheme || slices.Contains(kind.Aliases, scheme) {
+			return kind, true
+		}
+	}
+	return Kind{}, false
+}
+
+// harmless reports whether a parameter holds no secret.
+func (k Kind) harmless(name string) bool {
+	return slices.Contains(k.Harmless, k.parameter(name))
+}
+
+// parameter is the name of a parameter as Harmless has it.
+func (k Kind) parameter(name string) string {
+	if k.LooseNames {
+		return looseName(name)
+	}
+	return name
+}
