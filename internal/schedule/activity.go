@@ -13,9 +13,8 @@ type Activity struct {
 	created  time.Time
 	last     map[action]time.Time
 	heldFrom time.Time // zero: the lock is not held
-	// beat notes that the type's loop is alive: a poll that takes long and commits is
-	// not stuck. Nil notes nothing.
-	beat func()
+	// alive notes that the type's loop is not stuck: a poll may take long while it commits.
+	alive func()
 }
 
 // action is a kind of work for a type; observer is empty where it concerns them all.
@@ -34,7 +33,7 @@ func succeeded(observer string) action { return action{"succeeded", observer} }
 
 // NewActivity returns the activity of a type for which nothing was done yet.
 func NewActivity() *Activity {
-	return &Activity{created: time.Now(), last: make(map[action]time.Time)}
+	return &Activity{created: time.Now(), last: make(map[action]time.Time), alive: func() {}}
 }
 
 // Committed records that a chunk of the type was committed just now. The code that
@@ -42,13 +41,6 @@ func NewActivity() *Activity {
 func (a *Activity) Committed() {
 	a.record(committed, active)
 	a.alive()
-}
-
-// alive notes that the type's loop is not stuck.
-func (a *Activity) alive() {
-	if a.beat != nil {
-		a.beat()
-	}
 }
 
 func (a *Activity) record(actions ...action) {

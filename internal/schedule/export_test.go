@@ -28,4 +28,4 @@ func (a Aligned) Serves(at time.Time) time.Time {
 }
 
 // ShutGocronDown ends what Stop had to leave running beside a hung poll.
-func (s *Scheduler) ShutGocronDown() { _ = s.jobs.shutdown(context.Background()) }
+func (s *Scheduler) ShutGocronDown() { _ = s.endJobs(context.Background()) }

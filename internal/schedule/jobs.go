@@ -11,9 +11,6 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// jobs are the types' jobs in gocron. The nil value has none.
-type jobs struct{ cron gocron.Scheduler }
-
 // startJobs starts the jobs, once. They fire at once for the present tick, so that a
 // new node does not idle until the next, then at each following one.
 func (s *Scheduler) startJobs() {
@@ -29,10 +26,11 @@ func (s *Scheduler) startJobs() {
 	}
 	s.jobs, s.began = started, s.clock.now()
 	s.cycles.expect(s.began)
-	started.cron.Start()
+	started.Start()
 }
 
-func (s *Scheduler) newJobs() (*jobs, error) {
+// newJobs makes the jobs of the types.
+func (s *Scheduler) newJobs() (gocron.Scheduler, error) {
 	cron, err := gocron.NewScheduler(
 		gocron.WithLocation(time.UTC),
 		gocron.WithClock(steadyClock{clockwork.NewRealClock(), s.clock}))
@@ -52,15 +50,15 @@ func (s *Scheduler) newJobs() (*jobs, error) {
 			return nil, errors.Join(fmt.Errorf("job of type %s: %w", typ.Name, err), cron.Shutdown())
 		}
 	}
-	return &jobs{cron: cron}, nil
+	return cron, nil
 }
 
-// shutdown ends gocron; no job may run any more.
-func (j *jobs) shutdown(ctx context.Context) error {
-	if j == nil {
+// endJobs ends gocron; no job may run any more.
+func (s *Scheduler) endJobs(ctx context.Context) error {
+	if s.jobs == nil {
 		return nil
 	}
-	if err := j.cron.ShutdownWithContext(ctx); err != nil {
+	if err := s.jobs.ShutdownWithContext(ctx); err != nil {
 		return fmt.Errorf("shut gocron down: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/turn"
 )
@@ -35,7 +36,7 @@ const (
 )
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	f := factory{reg}
+	f := factory{promauto.With(reg)}
 	return &metrics{
 		factory:        f,
 		acquired:       f.counter("scheduler_observer_lock_acquired_total", "Locks acquired.", "type"),
@@ -59,7 +60,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		outdated:       f.gauge("observerd_observer_outdated", "1 when this node left the observer alone at its last turn of it, because the other nodes define it in another way.", "type", "observer"),
 		lag:            f.gauge("observerd_observer_lag_seconds", "How far the rows lie behind the source's clock at which this node's last poll of the observer ended full; 0 when it came to the end.", "type", "observer"),
 		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
-		cycle:          f.one("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one tick.", 600),
+		cycle:          f.NewHistogram(buckets("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one tick.", 600)),
 		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
 		cycleSkipped:   f.value("scheduler_observer_cycle_skipped_count", "Types that this node left to others in its last cycle."),
 		waiting:        f.value("observerd_turns_waiting", "Turns that wait on this node behind those of other types."),
@@ -92,33 +93,14 @@ func (m *metrics) prepare(node string, typ Type, c *clock) {
 		m.horizonLag.WithLabelValues(o.ID())
 		m.lag.WithLabelValues(typ.Name, o.ID())
 		m.showPause(typ.Name, turn.Stream{Stream: o.ID()})
-		set(m.outdated, typ.Name, o.ID(), false)
+		m.outdated.WithLabelValues(typ.Name, o.ID())
 	}
-	m.prepareAges(typ)
-	m.prepareTimings(typ, c)
-}
-
-// prepareTimings registers the gauges that say when observers are polled.
-func (m *metrics) prepareTimings(typ Type, c *clock) {
-	for _, o := range typ.Observers {
-		own := prometheus.Labels{"type": typ.Name, "observer": o.ID()}
-		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "observerd_observer_interval_seconds", Help: "Distance between the starts of an observer's polls.", ConstLabels: own,
-		}, func() float64 { return typ.delay(o.ID()).Seconds() }))
-		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "observerd_observer_suspended", Help: "1 while no poll of the observer begins, because of not-between.", ConstLabels: own,
-		}, func() float64 {
-			if typ.suspended(o.ID(), c.now()) {
-				return 1
-			}
-			return 0
-		}))
-	}
+	m.prepareComputed(typ, c)
 }
 
 // showPause shows whether a stream is paused, and until when.
 func (m *metrics) showPause(typ string, s turn.Stream) {
-	set(m.paused, typ, s.Stream, s.Paused)
+	m.paused.WithLabelValues(typ, s.Stream).Set(truth(s.Paused))
 	var end float64
 	if !s.PausedUntil.IsZero() {
 		end = float64(s.PausedUntil.UnixMilli()) / 1000
@@ -126,12 +108,14 @@ func (m *metrics) showPause(typ string, s turn.Stream) {
 	m.pauseEnd.WithLabelValues(typ, s.Stream).Set(end)
 }
 
-// prepareAges registers the gauges that are computed when they are collected.
-func (m *metrics) prepareAges(typ Type) {
+// prepareComputed registers the gauges that are computed when they are collected.
+func (m *metrics) prepareComputed(typ Type, c *clock) {
 	activity, own := typ.Activity, prometheus.Labels{"type": typ.Name}
+	gauge := func(name, help string, labels prometheus.Labels, value func() float64) {
+		m.factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
+	}
 	seconds := func(name, help string, labels prometheus.Labels, d func() time.Duration) {
-		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
-			func() float64 { return d().Seconds() }))
+		gauge(name, help, labels, func() float64 { return d().Seconds() })
 	}
 	age := func(of action) func() time.Duration { return func() time.Duration { return activity.age(of) } }
 	seconds("observerd_poll_interval_seconds", "Distance between the starts of a type's polls.", own,
@@ -144,45 +128,36 @@ func (m *metrics) prepareAges(typ Type) {
 		own, age(active))
 	seconds("observerd_chunk_last_committed_age_seconds", "Time since this node last committed a chunk of the type.", own, age(committed))
 	for _, o := range typ.Observers {
-		seconds("observerd_poll_last_success_age_seconds", "Time since this node last polled the observer with success.",
-			prometheus.Labels{"type": typ.Name, "observer": o.ID()}, age(succeeded(o.ID())))
+		own := prometheus.Labels{"type": typ.Name, "observer": o.ID()}
+		seconds("observerd_poll_last_success_age_seconds", "Time since this node last polled the observer with success.", own, age(succeeded(o.ID())))
+		seconds("observerd_observer_interval_seconds", "Distance between the starts of an observer's polls.", own,
+			func() time.Duration { return typ.delay(o.ID()) })
+		gauge("observerd_observer_suspended", "1 while no poll of the observer begins, because of not-between.", own,
+			func() float64 { return truth(typ.suspended(o.ID(), c.now())) })
 	}
 }
 
-// set makes an observer's gauge 1 or 0.
-func set(gauge *prometheus.GaugeVec, typ, observer string, yes bool) {
-	value := 0.0
+// truth is the value of a gauge that says whether something is so.
+func truth(yes bool) float64 {
 	if yes {
-		value = 1
+		return 1
 	}
-	gauge.WithLabelValues(typ, observer).Set(value)
+	return 0
 }
 
-// factory makes metrics and registers them, if there is a registerer.
-type factory struct{ reg prometheus.Registerer }
-
-func (f factory) register(c prometheus.Collector) {
-	if f.reg != nil {
-		f.reg.MustRegister(c)
-	}
-}
+// factory makes metrics, and registers them.
+type factory struct{ promauto.Factory }
 
 func (f factory) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	f.register(c)
-	return c
+	return f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
 func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-	f.register(g)
-	return g
+	return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }
 
 func (f factory) value(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	f.register(g)
-	return g
+	return f.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
 // buckets reach from a millisecond to at least the given number of seconds.
@@ -191,13 +166,5 @@ func buckets(name, help string, seconds float64) prometheus.HistogramOpts {
 }
 
 func (f factory) histogram(name, help string, seconds float64) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(buckets(name, help, seconds), []string{"type"})
-	f.register(h)
-	return h
-}
-
-func (f factory) one(name, help string, seconds float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(buckets(name, help, seconds))
-	f.register(h)
-	return h
+	return f.NewHistogramVec(buckets(name, help, seconds), []string{"type"})
 }

@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -97,38 +99,26 @@ type Type struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Concurrency == 0 {
-		o.Concurrency = DefaultConcurrency
-	}
-	if o.Connections == 0 {
-		o.Connections = DefaultConnections
-	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = DefaultHeartbeat
-	}
-	if o.ShutdownTimeout == 0 {
-		o.ShutdownTimeout = DefaultShutdownTimeout
-	}
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	o.Connections = cmp.Or(o.Connections, DefaultConnections)
+	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Liveness == nil {
 		o.Liveness = noLiveness{}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
 	}
 	if o.Beat == nil {
 		o.Beat = func(string, time.Duration) {}
 	}
-	types := make([]Type, len(o.Types))
-	for i, typ := range o.Types {
-		if typ.PollTimeout == 0 {
-			typ.PollTimeout = DefaultPollTimeout
-		}
-		if typ.Activity == nil {
-			typ.Activity = NewActivity()
-		}
-		types[i] = typ
+	o.Types = slices.Clone(o.Types)
+	for i := range o.Types {
+		typ := &o.Types[i]
+		typ.PollTimeout = cmp.Or(typ.PollTimeout, DefaultPollTimeout)
+		typ.Activity = cmp.Or(typ.Activity, NewActivity())
 	}
-	o.Types = types
 	return o
 }
 

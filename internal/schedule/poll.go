@@ -282,7 +282,7 @@ func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {
 	p.metrics.rows.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Rows))
 	p.metrics.events.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Events))
 	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
-	set(p.metrics.outdated, p.typ.Name, p.observer.ID(), outcome == turn.Outdated)
+	p.metrics.outdated.WithLabelValues(p.typ.Name, p.observer.ID()).Set(truth(outcome == turn.Outdated))
 	if outcome == turn.OK {
 		p.typ.Activity.record(succeeded(p.observer.ID()))
 		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-co-op/gocron/v2"
+
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/wait"
 )
@@ -44,9 +46,9 @@ type Scheduler struct {
 	mu       sync.Mutex
 	started  bool
 	stopping bool
-	jobs     *jobs
-	began    time.Time // when the jobs began, on the database's clock
-	released []string  // locks that were released because of Stop
+	jobs     gocron.Scheduler // nil before they began
+	began    time.Time        // when the jobs began, on the database's clock
+	released []string         // locks that were released because of Stop
 }
 
 // New returns a scheduler that does nothing yet.
@@ -65,7 +67,7 @@ func New(o Options) *Scheduler {
 		m.prepare(o.Node.Name, typ, c)
 	}
 	fresh := newFreshnesses(o.Types)
-	m.factory.register(fresh)
+	o.Registerer.MustRegister(fresh)
 	s := &Scheduler{
 		fresh:      fresh,
 		opts:       o,
@@ -79,7 +81,7 @@ func New(o Options) *Scheduler {
 		begun:      make(chan struct{}),
 	}
 	for _, typ := range o.Types {
-		typ.Activity.beat = func() { o.Beat(loopName(typ.Name), s.stuckAfter(typ)) }
+		typ.Activity.alive = func() { o.Beat(loopName(typ.Name), s.stuckAfter(typ)) }
 	}
 	return s
 }
@@ -117,7 +119,7 @@ func (s *Scheduler) stop(ctx context.Context) error {
 	if err == nil {
 		// gocron's Shutdown spins while a job runs, so it comes after the last;
 		// with one that does not end, only the end of the process helps.
-		err = s.jobs.shutdown(ctx)
+		err = s.endJobs(ctx)
 	}
 	err = errors.Join(err, s.signOff(ctx))
 	for _, typ := range s.opts.Types {
