@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/failpoint"
@@ -65,6 +66,7 @@ type App struct {
 	ctx    context.Context //nolint:containedctx // Start and Stop are its ends.
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
+	mu     sync.Mutex
 	state  state
 	// loaded is when the configuration was loaded, by the database's clock; nil before the
 	// database has answered.
@@ -87,12 +89,15 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 			err = joinCleanup(err, a.cleanups.run(context.WithoutCancel(ctx), a.log))
 		}
 	}()
-	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(o.Version))
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	promauto.With(a.registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "observerd_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": o.Version},
+	}, func() float64 { return 1 })
 	if o.Reloads == nil {
 		o.Reloads = NewReloads()
 	}
 	a.reloads = o.Reloads
-	a.registry.MustRegister(a.reloads.collectors()...)
+	a.reloads.register(a.registry)
 	if err = a.openWeb(ctx); err != nil {
 		return nil, err
 	}
@@ -135,14 +140,14 @@ func (a *App) Addr() string {
 func (a *App) Done() <-chan struct{} { return a.ctx.Done() }
 
 // Err is why the node cannot go on; nil while it can, and after Stop.
-func (a *App) Err() error { return a.state.failure() }
+func (a *App) Err() error { return a.now().failed }
 
 // Stop ends the node: polls finish or abandon their chunk, leases are given
 // back, sinks acknowledge the events that they have stored. It is safe to call twice, and
 // before Start.
 func (a *App) Stop(ctx context.Context) error {
 	a.log.Info("Stopping")
-	a.state.set(func(s *state) { s.stopping = true })
+	a.set(func(s *state) { s.stopping = true })
 	defer a.beatWhileStopping(ctx)()
 	err := a.parts.stop(ctx)
 	a.cancel(nil)
@@ -165,12 +170,6 @@ func joinCleanup(err, cleanup error) error {
 		return cleanup
 	}
 	return fmt.Errorf("%w (and while cleaning up: %w)", err, cleanup)
-}
-
-func buildInfo(version string) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "observerd_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
-	}, func() float64 { return 1 })
 }
 
 // cleanups release the acquired resources in reverse. The zero value is ready.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
@@ -16,7 +18,6 @@ import (
 
 // state is how far the node has come.
 type state struct {
-	mu        sync.Mutex
 	began     bool
 	migrating bool
 	stopping  bool
@@ -24,22 +25,16 @@ type state struct {
 	failed    error
 }
 
-func (s *state) set(f func(*state)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(s)
+func (a *App) set(f func(*state)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f(&a.state)
 }
 
-func (s *state) failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
-}
-
-func (s *state) stops() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopping
+func (a *App) now() state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state
 }
 
 // errStarting is the answer of readiness before the database was asked.
@@ -74,7 +69,7 @@ func (a *App) begin() {
 		if a.ctx.Err() != nil {
 			return
 		}
-		a.state.set(func(s *state) { s.waiting = err })
+		a.set(func(s *state) { s.waiting = err })
 		if wiring.Unusable(err) != nil {
 			a.fail(err)
 			return
@@ -99,7 +94,7 @@ func (a *App) begin() {
 		a.fail(err)
 		return
 	}
-	a.state.set(func(s *state) { s.began, s.waiting = true, nil })
+	a.set(func(s *state) { s.began, s.waiting = true, nil })
 	level := slog.LevelDebug
 	if said != "" {
 		level = slog.LevelInfo // The end of what was warned of.
@@ -116,8 +111,8 @@ func (a *App) prepare() error {
 	a.loops.Beat("start", longestMigration+time.Minute)
 	migrating, cancel := context.WithTimeout(a.ctx, longestMigration)
 	defer cancel()
-	a.state.set(func(s *state) { s.migrating = true })
-	defer a.state.set(func(s *state) { s.migrating = false })
+	a.set(func(s *state) { s.migrating = true })
+	defer a.set(func(s *state) { s.migrating = false })
 	if err := a.db.Migrate(migrating); err != nil {
 		return err
 	}
@@ -142,7 +137,7 @@ func advised(err error) error {
 
 // fail ends the node.
 func (a *App) fail(err error) {
-	a.state.set(func(s *state) { s.failed = err })
+	a.set(func(s *state) { s.failed = err })
 	a.cancel(err)
 }
 
@@ -156,11 +151,10 @@ var errNoPrimary = errors.New("the coordination database cannot be used: a stand
 
 // ready is asked by /readyz. Its errors are for everyone.
 func (a *App) ready(ctx context.Context) error {
-	a.state.mu.Lock()
-	began, err := a.state.began, a.state.waiting
-	a.state.mu.Unlock()
+	now := a.now()
+	err := now.waiting
 	switch {
-	case began:
+	case now.began:
 		err = a.db.Ready(ctx)
 	case err == nil:
 		return errStarting
@@ -216,4 +210,30 @@ func plainly(err error) string {
 		return unanswered(err).Error()
 	}
 	return err.Error()
+}
+
+func (a *App) definition(o config.Observer, src *access.Source) wiring.Definition {
+	return wiring.Definition{Hash: wiring.DefinitionHash(o, src), Loaded: func() time.Time {
+		if at := a.loaded.Load(); at != nil {
+			return *at
+		}
+		return time.Time{}
+	}}
+}
+
+// noteLoaded finds out when the configuration was loaded by the clock that all
+// nodes share. It is done once: that of this host may be set, or stand still while
+// the host sleeps.
+func (a *App) noteLoaded(ctx context.Context) error {
+	at, err := wiring.LoadedAt(ctx, a.db, a.cfg)
+	if err == nil {
+		a.loaded.Store(&at)
+	}
+	return err
+}
+
+// NoteReload notes for the audit table who has let the node reload its configuration, in
+// which so many keys have changed.
+func (a *App) NoteReload(ctx context.Context, actor string, changed int) error {
+	return a.db.Operations().Note(ctx, lockdb.Did(lockdb.By{Actor: actor}, "reload", a.cfg.Node.Name, fmt.Sprintf("%d keys changed", changed)))
 }

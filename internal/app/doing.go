@@ -31,7 +31,7 @@ func (a *App) Polling() <-chan struct{} { return a.parts.schedule.Begun() }
 // frees it.
 func (a *App) Stuck() []string {
 	stuck := a.loops.Stuck()
-	if a.state.stops() {
+	if a.now().stopping {
 		return slices.DeleteFunc(stuck, func(loop string) bool { return loop != stopLoop })
 	}
 	if a.reloads.leftovers() {
@@ -64,19 +64,17 @@ func (a *App) beatWhileStopping(ctx context.Context) (done func()) {
 // Doing says in one line what the node does or waits for. It is meant for everyone: no
 // name of a user or host, no error of a driver.
 func (a *App) Doing() string {
-	a.state.mu.Lock()
-	began, stopping, migrating, waiting, failed := a.state.began, a.state.stopping, a.state.migrating, a.state.waiting, a.state.failed
-	a.state.mu.Unlock()
+	now := a.now()
 	switch {
-	case failed != nil:
+	case now.failed != nil:
 		return "Ends, because it cannot go on: the log says why"
-	case stopping:
+	case now.stopping:
 		return "Stopping: polls finish or abandon their chunk, leases are given back"
-	case migrating:
+	case now.migrating:
 		return "Brings the schema of the coordination database up to date"
-	case waiting != nil:
-		return "Waits for the coordination database" + obstacle(waiting)
-	case !began:
+	case now.waiting != nil:
+		return "Waits for the coordination database" + obstacle(now.waiting)
+	case !now.began:
 		return "Starting: looks at the coordination database"
 	case a.parts.schedule.Waiting():
 		return "Waits for the coordination database, which does not answer"

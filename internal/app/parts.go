@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
@@ -78,7 +79,7 @@ func (p *parts) start(ctx context.Context) error {
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
 	for _, relay := range p.relays {
-		p.work.Go(func() { _ = relay.Run(ctx) }) // It waits out every fault.
+		p.work.Go(func() { relay.Run(ctx) })
 	}
 	p.work.Go(func() { p.janitor.Run(ctx) })
 	return nil
@@ -220,7 +221,7 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 		streams = append(streams, stream)
 	}
 	return events.NewRelay(events.Options{
-		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.loops,
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(events.SinkOptions{
 			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout, Terminal: a.terminal,
@@ -236,7 +237,7 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 			}
 			return lease, nil
 		},
-	})
+	}), nil
 }
 
 // observerMetrics are those of observers that the scheduler does not know. A reload begins
@@ -248,20 +249,19 @@ type observerMetrics struct {
 }
 
 func newObserverMetrics(r prometheus.Registerer) observerMetrics {
-	m := observerMetrics{
-		found: prometheus.NewCounterVec(prometheus.CounterOpts{
+	f := promauto.With(r)
+	return observerMetrics{
+		found: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_reconcile_found_total", Help: "Events of rows that polls had missed and a reconcile has found.",
 		}, []string{"observer"}),
-		objective: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		objective: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "observerd_observer_freshness_objective_seconds",
 			Help: "How far back the observer's stream may be known to be complete; 0 for no objective.",
 		}, []string{"type", "observer"}),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		latency: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "observerd_event_log_latency_seconds",
 			Help:    "Time from a row's own timestamp until its event was committed to the event log.",
 			Buckets: events.LatencyBuckets(),
 		}, []string{"type"}),
 	}
-	r.MustRegister(m.found, m.objective, m.latency)
-	return m
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Reloads remembers how the last reload of the configuration went, and the leftovers
@@ -53,24 +54,22 @@ func (r *Reloads) last() (code int, loaded time.Time) {
 	return r.code, r.loaded
 }
 
-func (r *Reloads) collectors() []prometheus.Collector {
-	gauge := func(name, help string, value func(code int, loaded time.Time) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(r.last()) })
+func (r *Reloads) register(reg prometheus.Registerer) {
+	gauge := func(name, help string, value func(code int, loaded time.Time) float64) {
+		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(r.last()) })
 	}
-	return []prometheus.Collector{
-		gauge("observerd_config_last_reload_success",
-			"1 when the last reload of the configuration took effect, or there was none yet; 0 when the former configuration goes on.",
-			func(code int, _ time.Time) float64 {
-				if code == 0 {
-					return 1
-				}
-				return 0
-			}),
-		gauge("observerd_config_last_reload_exit_code",
-			"0 when the last reload of the configuration took effect, or there was none yet; else the exit code with which a start would have ended.",
-			func(code int, _ time.Time) float64 { return float64(code) }),
-		gauge("observerd_config_last_reload_timestamp_seconds",
-			"When the configuration that is at work was loaded: at the start, or by the last reload that took effect.",
-			func(_ int, loaded time.Time) float64 { return float64(loaded.UnixMilli()) / 1000 }),
-	}
+	gauge("observerd_config_last_reload_success",
+		"1 when the last reload of the configuration took effect, or there was none yet; 0 when the former configuration goes on.",
+		func(code int, _ time.Time) float64 {
+			if code == 0 {
+				return 1
+			}
+			return 0
+		})
+	gauge("observerd_config_last_reload_exit_code",
+		"0 when the last reload of the configuration took effect, or there was none yet; else the exit code with which a start would have ended.",
+		func(code int, _ time.Time) float64 { return float64(code) })
+	gauge("observerd_config_last_reload_timestamp_seconds",
+		"When the configuration that is at work was loaded: at the start, or by the last reload that took effect.",
+		func(_ int, loaded time.Time) float64 { return float64(loaded.UnixMilli()) / 1000 })
 }

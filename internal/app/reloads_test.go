@@ -12,7 +12,7 @@ import (
 func TestWhatAReloadSays(t *testing.T) {
 	t.Parallel()
 	reloads, registry := NewReloads(), prometheus.NewRegistry()
-	registry.MustRegister(reloads.collectors()...)
+	reloads.register(registry)
 	expect := func(success, code, loaded float64) {
 		t.Helper()
 		families, err := registry.Gather()

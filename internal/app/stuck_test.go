@@ -23,7 +23,7 @@ func TestAStopMayTakeItsTime(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		a.state.set(func(s *state) { s.stopping = true })
+		a.set(func(s *state) { s.stopping = true })
 		done := a.beatWhileStopping(ctx)
 		time.Sleep(time.Minute)
 		if got := a.Stuck(); len(got) > 0 {
@@ -50,11 +50,11 @@ func TestWhatIsLeftOfAFormerNodeHangs(t *testing.T) {
 		if got := a.Stuck(); !slices.Equal(got, []string{"former node"}) {
 			t.Errorf("while it goes on: %q", got)
 		}
-		a.state.set(func(s *state) { s.stopping = true })
+		a.set(func(s *state) { s.stopping = true })
 		if got := a.Stuck(); len(got) > 0 {
 			t.Errorf("while this one stops: %q", got)
 		}
-		a.state.set(func(s *state) { s.stopping = false })
+		a.set(func(s *state) { s.stopping = false })
 		close(gone)
 		if got := a.Stuck(); len(got) > 0 {
 			t.Errorf("when it has ended: %q", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/web"
@@ -12,7 +13,15 @@ import (
 // openWeb listens where the configuration says, if it does.
 func (a *App) openWeb(ctx context.Context) (err error) {
 	isExposed := exposed(a.cfg)
-	a.registry.MustRegister(insecureGauge(isExposed))
+	promauto.With(a.registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "observerd_http_insecure",
+		Help: "1 while http.insecure lets in other hosts without TLS or without authentication.",
+	}, func() float64 {
+		if isExposed() {
+			return 1
+		}
+		return 0
+	})
 	h := a.cfg.HTTP
 	if h.Listen == "" && h.Socket == "" {
 		return nil
@@ -49,16 +58,4 @@ func (a *App) serveWeb() {
 func exposed(cfg *config.Config) func() bool {
 	fromStart := cfg.HTTP.Exposed()
 	return func() bool { return fromStart || cfg.HTTP.Exposed() }
-}
-
-func insecureGauge(exposed func() bool) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "observerd_http_insecure",
-		Help: "1 while http.insecure lets in other hosts without TLS or without authentication.",
-	}, func() float64 {
-		if exposed() {
-			return 1
-		}
-		return 0
-	})
 }

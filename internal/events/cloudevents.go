@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,16 +74,11 @@ func AppendJSON(dst []byte, e *Event) []byte {
 }
 
 func appendUUID(dst []byte, id uuid.UUID) []byte {
-	var text [idLength]byte
-	for i, at := 0, 0; i < len(id); i++ {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			text[at] = '-'
-			at++
-		}
-		text[at], text[at+1] = hexDigits[id[i]>>4], hexDigits[id[i]&0xf]
-		at += 2
-	}
-	return append(dst, text[:]...)
+	dst = append(hex.AppendEncode(dst, id[:4]), '-')
+	dst = append(hex.AppendEncode(dst, id[4:6]), '-')
+	dst = append(hex.AppendEncode(dst, id[6:8]), '-')
+	dst = append(hex.AppendEncode(dst, id[8:10]), '-')
+	return hex.AppendEncode(dst, id[10:])
 }
 
 func appendTime(dst []byte, member string, t time.Time) []byte {
@@ -266,8 +262,6 @@ func timeOf(text string) (time.Time, error) {
 func notEvent(attribute string) error {
 	return fmt.Errorf("%w: no valid %s", ErrNotEvent, attribute)
 }
-
-const hexDigits = "0123456789abcdef"
 
 // appendString appends a JSON string. What is not UTF-8 becomes U+FFFD.
 func appendString(dst []byte, text string) []byte {

@@ -1,8 +1,8 @@
 package events
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -58,8 +58,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Registerer takes the metrics, all labelled with the sink. nil: no metrics.
 	Registerer prometheus.Registerer
-	// Pulse hears that the relay is alive, whether it leads or stands by. nil: none.
-	Pulse beater
+	// Beat is called when the relay is alive, whether it leads or stands by, and will call
+	// again within the given time; 0 means that it has ended. nil is not called.
+	Beat func(loop string, within time.Duration)
 }
 
 // Stream is what a relay's metrics need to know of a stream.
@@ -71,34 +72,17 @@ type Stream struct {
 	Zone *time.Location
 }
 
-func (o *Options) validate() error {
-	switch {
-	case o.Sink == "":
-		return errors.New("relay: the sink has no id")
-	case o.Log == nil || o.Open == nil || o.Lead == nil:
-		return errors.New("relay: event log, sink and lease are required")
-	case o.BatchSize < 0 || o.Poll < 0 || o.Standby < 0 || o.Timeout < 0:
-		return errors.New("relay: a negative size or duration")
-	}
-	return nil
-}
-
 func (o *Options) setDefaults() {
-	setDefault(&o.BatchSize, DefaultBatchSize)
-	setDefault(&o.Poll, DefaultPoll)
-	setDefault(&o.Standby, DefaultStandby)
-	setDefault(&o.Timeout, DefaultTimeout)
-	setDefault(&o.GiveUp, DefaultGiveUp)
+	o.BatchSize = cmp.Or(o.BatchSize, DefaultBatchSize)
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
+	o.Standby = cmp.Or(o.Standby, DefaultStandby)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.GiveUp = cmp.Or(o.GiveUp, DefaultGiveUp)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Freed == nil {
 		o.Freed = func() <-chan struct{} { return nil }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
-
-func setDefault[T int | time.Duration](value *T, otherwise T) {
-	if *value == 0 {
-		*value = otherwise
+	if o.Beat == nil {
+		o.Beat = func(string, time.Duration) {}
 	}
 }

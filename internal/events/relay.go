@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/observerd/observerd/internal/wait"
 )
-
-// errRunning reports a second Run beside the first.
-var errRunning = errors.New("relay: already running")
 
 // Relay delivers the event log to one sink, in the order of the sequence
 // within each stream, and moves the sink's offset past what the sink has
@@ -39,17 +35,12 @@ type Relay struct {
 	opts    Options
 	metrics *relayMetrics
 	wake    chan struct{}
-	running atomic.Bool
 	// database is the outage of the event log and of the lease that was logged.
 	database wait.Outage
 }
 
-// NewRelay returns a relay that delivers nothing until [Relay.Run]. It fails
-// on options that are missing or negative.
-func NewRelay(opts Options) (*Relay, error) {
-	if err := opts.validate(); err != nil {
-		return nil, err
-	}
+// NewRelay returns a relay that delivers nothing until [Relay.Run].
+func NewRelay(opts Options) *Relay {
 	opts.setDefaults()
 	opts.Logger = opts.Logger.With("sink", opts.Sink)
 	metrics := newRelayMetrics(opts.Registerer, opts.Sink)
@@ -58,7 +49,7 @@ func NewRelay(opts Options) (*Relay, error) {
 			metrics.latency.WithLabelValues(stream.Type) // A rate over it is defined from the start.
 		}
 	}
-	return &Relay{opts: opts, metrics: metrics, wake: make(chan struct{}, 1)}, nil
+	return &Relay{opts: opts, metrics: metrics, wake: make(chan struct{}, 1)}
 }
 
 // Wake tells the relay that this process has committed events, so that it reads them at
@@ -71,50 +62,34 @@ func (r *Relay) Wake() {
 }
 
 // Run stands by, leads, and stands by again until ctx ends. It then
-// acknowledges what the sink has stored, closes the sink, releases the lease
-// and returns nil: no error ends a relay. Calls must not overlap.
-func (r *Relay) Run(ctx context.Context) error {
-	if !r.running.CompareAndSwap(false, true) {
-		return errRunning
-	}
-	defer r.running.Store(false)
+// acknowledges what the sink has stored, closes the sink and releases the lease:
+// no error ends a relay. Calls must not overlap.
+func (r *Relay) Run(ctx context.Context) {
 	defer r.beat(0)
 	for ctx.Err() == nil {
 		r.standBy(ctx)
 	}
-	return nil
 }
 
-// standBy tries to lead, and waits before the next attempt, or until the lease of
-// another leader is free. A relay that has just led lets the others try first.
+// standBy leads for one term if it can, and waits before the next attempt, or until the
+// lease of another leader is free. A relay that has just led lets the others try first.
 func (r *Relay) standBy(ctx context.Context) {
-	freed := r.opts.Freed() // before the attempt, so that nothing is missed
-	d, held := r.tryToLead(ctx)
-	if !held {
+	d, freed := r.opts.Standby, r.opts.Freed() // before the attempt, so that nothing is missed
+	r.beat(r.opts.Timeout)
+	switch lease, err := r.opts.Lead(ctx); {
+	case err == nil:
+		r.databaseAnswers()
+		d, freed = r.lead(ctx, lease), nil
+	case errors.Is(err, ErrHeld):
+		r.databaseAnswers()
+	default:
+		r.databaseFails(ctx, err)
 		freed = nil
 	}
 	r.pause(ctx, jitter(d), freed)
 }
 
-// tryToLead leads for one term if it can, and returns how long to stand by
-// before the next attempt, and whether that is because another leads.
-func (r *Relay) tryToLead(ctx context.Context) (d time.Duration, held bool) {
-	r.beat(r.opts.Timeout)
-	lease, err := r.opts.Lead(ctx)
-	switch {
-	case err == nil:
-		r.databaseAnswers()
-		return r.lead(ctx, lease), false
-	case errors.Is(err, ErrHeld):
-		r.databaseAnswers()
-		return r.opts.Standby, true
-	default:
-		r.databaseFails(ctx, err)
-	}
-	return r.opts.Standby, false
-}
-
-// lead runs one term.
+// lead runs one term, and returns how long to stand by after it.
 func (r *Relay) lead(ctx context.Context, lease Lease) time.Duration {
 	defer r.release(ctx, lease)
 	work, cancel := context.WithCancelCause(lease.Context())
@@ -160,21 +135,13 @@ func (r *Relay) pause(ctx context.Context, d time.Duration, wake <-chan struct{}
 	wait.Until(ctx, d, wake)
 }
 
-// idle waits for new events.
-func (r *Relay) idle(ctx context.Context) {
-	r.pause(ctx, r.opts.Poll, r.wake)
-}
-
 // beat reports that the loop is alive and does something next that takes at most d; 0
 // reports its end.
 func (r *Relay) beat(d time.Duration) {
-	if r.opts.Pulse == nil {
-		return
-	}
 	if d > 0 {
 		d = 2*d + time.Minute // The process may be starved of CPU without being stuck.
 	}
-	r.opts.Pulse.Beat("relay "+r.opts.Sink, d)
+	r.opts.Beat("relay "+r.opts.Sink, d)
 }
 
 // jitter spreads the attempts of nodes that were started together.

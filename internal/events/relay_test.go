@@ -72,19 +72,13 @@ func bubble(t *testing.T, story func(r *rig)) {
 // start runs the relay until stop, which waits for it.
 func (r *rig) start() {
 	r.t.Helper()
-	relay, err := events.NewRelay(r.opts)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	r.relay = events.NewRelay(r.opts)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- relay.Run(ctx) }()
-	r.relay = relay
+	var running sync.WaitGroup
+	running.Go(func() { r.relay.Run(ctx) })
 	r.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			r.t.Errorf("run: %v", err)
-		}
+		running.Wait()
 	})
 }
 
@@ -650,16 +644,6 @@ func TestRelayBoundsAHangingSink(t *testing.T) {
 	})
 }
 
-func TestRelayRunsOnce(t *testing.T) {
-	bubble(t, func(r *rig) {
-		r.start()
-		synctest.Wait()
-		if err := r.relay.Run(context.Background()); err == nil {
-			t.Error("a second Run beside the first was accepted")
-		}
-	})
-}
-
 // pulse records the loops that are alive, and until when.
 type pulse struct {
 	mu    sync.Mutex
@@ -685,7 +669,7 @@ func (p *pulse) alive(loop string) bool {
 func TestRelayBeats(t *testing.T) {
 	bubble(t, func(r *rig) {
 		beats := &pulse{until: map[string]time.Time{}}
-		r.opts.Pulse = beats
+		r.opts.Beat = beats.Beat
 		r.log.fail(func(string) error { return errDown }, nil)
 		r.start()
 		for range 100 {
@@ -760,32 +744,4 @@ func (r *rig) wantMetric(name string, want float64) {
 		return
 	}
 	r.t.Errorf("there is no %s", name)
-}
-
-func TestNewRelayRefuses(t *testing.T) {
-	t.Parallel()
-	good := func() events.Options {
-		lock, sink := &fakeLock{}, &fakeSink{}
-		return events.Options{
-			Sink: "screen", Log: newFakeLog(), Lead: lock.Lead,
-			Open: func(context.Context) (events.Sink, error) { return sink, nil },
-		}
-	}
-	for name, spoil := range map[string]func(*events.Options){
-		"no id":          func(o *events.Options) { o.Sink = "" },
-		"no log":         func(o *events.Options) { o.Log = nil },
-		"no sink":        func(o *events.Options) { o.Open = nil },
-		"no lease":       func(o *events.Options) { o.Lead = nil },
-		"negative batch": func(o *events.Options) { o.BatchSize = -1 },
-		"negative poll":  func(o *events.Options) { o.Poll = -1 },
-	} {
-		o := good()
-		spoil(&o)
-		if _, err := events.NewRelay(o); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-	if _, err := events.NewRelay(good()); err != nil {
-		t.Errorf("good options: %v", err)
-	}
 }

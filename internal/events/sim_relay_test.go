@@ -36,21 +36,18 @@ type simRelay struct {
 	freed chan struct{} // nil: this node is told of nothing
 }
 
-func startSimRelay(w *simWorld, name string, number int, informed bool) (*simRelay, error) {
+func startSimRelay(w *simWorld, name string, number int, informed bool) {
 	r := &simRelay{world: w, name: name, done: make(chan struct{})}
 	r.wire = simtest.NewWire(name, uint64(number), w.journal)
 	r.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: &simLocks{relay: r}})
 	if informed {
 		r.freed = make(chan struct{})
 	}
-	relay, err := events.NewRelay(events.Options{
+	relay := events.NewRelay(events.Options{
 		Sink: "screen", Log: &simLogView{world: w, relay: r}, Lead: r.lead, Freed: r.told,
 		Open:      func(ctx context.Context) (events.Sink, error) { return r.open(ctx) },
 		BatchSize: simBatch, Poll: 2 * time.Second, Timeout: 5 * time.Second, GiveUp: 4,
 	})
-	if err != nil {
-		return nil, err
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	w.mu.Lock()
@@ -59,11 +56,8 @@ func startSimRelay(w *simWorld, name string, number int, informed bool) (*simRel
 	w.journal.Note(name, "starts")
 	w.work.Go(func() {
 		defer close(r.done)
-		if err := relay.Run(ctx); err != nil {
-			w.broken("relay ended: %v", err)
-		}
+		relay.Run(ctx)
 	})
-	return r, nil
 }
 
 // lead takes the sink's lease, as the daemon does.

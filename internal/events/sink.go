@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/observerd/observerd/internal/kind"
 )
@@ -46,11 +45,6 @@ type Lease interface {
 	Fence() int64
 	// Release gives the lease back. It is called once, lost or not.
 	Release(ctx context.Context) error
-}
-
-// beater is told that a loop is alive, see *watchdog.Loops.
-type beater interface {
-	Beat(loop string, within time.Duration)
 }
 
 // SinkSettings are the settings of a kind of sink.

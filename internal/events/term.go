@@ -94,7 +94,7 @@ func (t *term) run(ctx context.Context) error {
 		case err == nil:
 			t.recovered(ctx)
 			if !busy {
-				t.idle(ctx)
+				t.pause(ctx, t.opts.Poll, t.wake)
 			}
 		case errors.Is(err, ErrStale):
 			return err

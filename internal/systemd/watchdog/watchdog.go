@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Loops are the loops that are watched. The zero value is ready; a nil *Loops
-// accepts beats and forgets them. Loops is safe for concurrent use.
+// Loops are the loops that are watched. The zero value is ready, and safe for
+// concurrent use.
 type Loops struct {
 	mu    sync.Mutex
 	beats map[string]beat
@@ -23,9 +23,6 @@ type beat struct {
 // Beat notes that the loop of that name is alive and will beat again within the
 // given time; 0 or less removes the loop, because it has ended.
 func (l *Loops) Beat(loop string, within time.Duration) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if within <= 0 {
@@ -40,9 +37,6 @@ func (l *Loops) Beat(loop string, within time.Duration) {
 
 // Stuck returns the sorted names of the loops whose beat is overdue.
 func (l *Loops) Stuck() []string {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var stuck []string

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -72,19 +73,10 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if opts.Path == "" {
-		return nil, errors.New("file sink: the path is empty")
-	}
-	if opts.Remember <= 0 {
-		opts.Remember = defaultRemember
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
 	s := &Sink{
 		path:   opts.Path,
-		log:    opts.Logger.With("path", opts.Path),
-		recent: newMemory(opts.Remember),
+		log:    cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)).With("path", opts.Path),
+		recent: newMemory(cmp.Or(opts.Remember, defaultRemember)),
 		write:  (*os.File).Write,
 		sync:   (*os.File).Sync,
 		fresh:  make(map[uuid.UUID]struct{}),

@@ -212,7 +212,6 @@ func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "plain"), "")
 	for name, path := range map[string]string{
-		"no path":           "",
 		"a folder":          dir,
 		"a device":          os.DevNull,
 		"a file as folder":  filepath.Join(dir, "plain", "events.jsonl"),
