@@ -118,9 +118,9 @@ func (s Source) Location() *time.Location {
 type databaseChecker struct{ resolver }
 
 func (c databaseChecker) checkDatabase(d *Database) {
-	if u, ok := c.resolveURL("database", c.options.Kinds.Servers.ParseCoordination); ok {
+	if u, at, ok := c.resolveURL("database", c.options.Kinds.Servers.ParseCoordination); ok {
 		d.URL = u
-		c.checkFileSystem(c.urlKey("database"), u)
+		c.checkFileSystem(at, u)
 	}
 }
 

@@ -60,13 +60,11 @@ func (l *loader) unknownVariable(name string, known map[string]string) {
 		l.RejectAt(o, "", "observers and sinks are lists; write them in the file")
 		return
 	}
-	text := "this variable sets no key; "
+	instead := "remove it, or see the keys in docs/configuration.md"
 	if near := nearest.Name(name, slices.Sorted(maps.Keys(known))); near != "" {
-		text += "write " + near
-	} else {
-		text += "remove it, or see the keys in docs/configuration.md"
+		instead = "write " + near
 	}
-	l.RejectAt(o, "", text)
+	l.RejectAt(o, "", "this variable sets no key; "+instead)
 }
 
 func inList(name string, lists ...string) bool {

@@ -47,30 +47,22 @@ func (r resolver) secret(key, what, otherwise string) (text, at string, ok bool)
 	return text, at, r.OK(at)
 }
 
-// resolveURL makes the URL of a section from its url or url-file.
-func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
+// resolveURL makes the URL of a section from its url or url-file, and returns the key that
+// gave it.
+func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u URL, at string, ok bool) {
 	text, at, ok := r.secret(join(path, "url"), "URL", "url-file")
 	switch {
 	case !ok:
-		return URL{}, false
+		return URL{}, "", false
 	case at == "":
 		r.Reject(path, "url is missing; write url or url-file")
-		return URL{}, false
+		return URL{}, "", false
 	}
 	u, err := parse(text)
 	if err != nil {
 		r.Reject(at, err.Error())
 	}
-	return u, err == nil
-}
-
-// urlKey is the key that gave a section its URL.
-func (r resolver) urlKey(path string) string {
-	urlKey, fileKey := join(path, "url"), join(path, "url-file")
-	if r.LayerOf(fileKey) > r.LayerOf(urlKey) {
-		return fileKey
-	}
-	return urlKey
+	return u, at, err == nil
 }
 
 // fromFile reads a URL or another secret from its file, whose name is written at the
@@ -133,17 +125,18 @@ func (r resolver) sourceURL(path string) (u URL, again func() (URL, error)) {
 
 // resolveSource makes the URL of a source from its keys and the files that they name.
 func (r resolver) resolveSource(path string) (URL, bool) {
-	u, ok := r.resolveURL(path, r.options.Kinds.Servers.ParseURL)
+	u, at, ok := r.resolveURL(path, r.options.Kinds.Servers.ParseURL)
 	if !ok {
 		return URL{}, false
 	}
-	r.checkFileSystem(r.urlKey(path), u)
-	u, known := r.resolvePassword(path, u)
-	return u, known && r.OK(r.urlKey(path))
+	r.checkFileSystem(at, u)
+	u, known := r.resolvePassword(path, at, u)
+	return u, known && r.OK(at)
 }
 
-// resolvePassword puts the password of its file into the URL of a source.
-func (r resolver) resolvePassword(path string, u URL) (URL, bool) {
+// resolvePassword puts the password of its file into the URL of a source, which is that of
+// the key.
+func (r resolver) resolvePassword(path, urlKey string, u URL) (URL, bool) {
 	key := join(path, "password-file")
 	switch {
 	case !r.IsSet(key) || !r.OK(key):
@@ -158,7 +151,7 @@ func (r resolver) resolvePassword(path string, u URL) (URL, bool) {
 	}
 	with, err := r.options.Kinds.Servers.WithPassword(u, password)
 	if err != nil {
-		r.Reject(r.urlKey(path), err.Error())
+		r.Reject(urlKey, err.Error())
 		return u, false
 	}
 	return with, r.OK(key)

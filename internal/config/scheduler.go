@@ -114,7 +114,19 @@ func (c *Config) Types() []Type {
 	}
 	types := make([]Type, 0, len(observers))
 	for _, name := range slices.Sorted(maps.Keys(observers)) {
-		types = append(types, newType(name, c.Scheduler.Types[name], observers[name]))
+		s := c.Scheduler.Types[name]
+		types = append(types, Type{
+			Name:       name,
+			Enabled:    s.Enabled,
+			Interval:   s.FixedDelay,
+			NotBetween: mustWindow(s.NotBetween),
+			TTL:        s.Lock.TTL,
+			Wait:       s.Lock.Wait,
+			Region:     s.Lock.Region,
+			KeyFormat:  s.Lock.KeyFormat,
+			LockName:   name + "-observer-poll",
+			Observers:  observers[name],
+		})
 	}
 	shift(types, c.Scheduler.Spread)
 	return types
@@ -132,21 +144,6 @@ func shift(types []Type, spread time.Duration) {
 		for i, t := range same {
 			t.Shift = (spread * time.Duration(i) / time.Duration(len(same))).Truncate(time.Millisecond)
 		}
-	}
-}
-
-func newType(name string, s Settings, observers []Observer) Type {
-	return Type{
-		Name:       name,
-		Enabled:    s.Enabled,
-		Interval:   s.FixedDelay,
-		NotBetween: mustWindow(s.NotBetween),
-		TTL:        s.Lock.TTL,
-		Wait:       s.Lock.Wait,
-		Region:     s.Lock.Region,
-		KeyFormat:  s.Lock.KeyFormat,
-		LockName:   name + "-observer-poll",
-		Observers:  observers,
 	}
 }
 
