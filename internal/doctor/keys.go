@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -69,18 +70,22 @@ func (x *input) ttlOf(s status.Sighting) time.Duration {
 	return x.want.TTL
 }
 
+func ours(s status.Sighting) bool { return s.Ours }
+
 // foreign returns the sightings of holders that are not nodes of observerd.
 func (x *input) foreign() []status.Sighting {
-	return slices.DeleteFunc(slices.Clone(x.Sightings), func(s status.Sighting) bool { return s.Ours })
+	return slices.DeleteFunc(slices.Clone(x.Sightings), ours)
+}
+
+// foreignHolders returns one sighting of each lock and such holder.
+func (x *input) foreignHolders() []status.Sighting {
+	return slices.DeleteFunc(x.worst(func(status.Sighting) time.Duration { return 0 }), ours)
 }
 
 // holders reports the holders that are not nodes of observerd.
 func holders(x *input, f *findings) {
 	foreign := x.foreign()
-	for _, s := range x.worst(func(status.Sighting) time.Duration { return 0 }) {
-		if s.Ours {
-			continue
-		}
+	for _, s := range x.foreignHolders() {
 		if x.Table.Has(expiredAfter) && s.Expires.IsZero() {
 			f.add(Problem, fmt.Sprintf("%s: the row of holder %s has no EXPIRED_AFTER", x.lock(s), s.Term),
 				"A node of "+springSix+" wrote it, on a table of "+springSeven+". The two do not exclude each other.", "Upgrade or stop the nodes of "+springSix+"; remove the row: "+removal(s))
@@ -108,12 +113,8 @@ func holders(x *input, f *findings) {
 }
 
 func list(set map[string]bool) string {
-	all := make([]string, 0, len(set))
-	for s := range set {
-		all = append(all, s)
-	}
-	slices.Sort(all)
 	const most = 5
+	all := slices.Sorted(maps.Keys(set))
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("%d more", len(all)-most))
 	}
@@ -123,10 +124,7 @@ func list(set map[string]bool) string {
 // keys checks that all nodes use the same row for the same lock.
 func keys(x *input, f *findings) {
 	x.twoFormats(f)
-	for _, s := range x.worst(func(status.Sighting) time.Duration { return 0 }) {
-		if s.Ours {
-			continue
-		}
+	for _, s := range x.foreignHolders() {
 		name, format := x.nameOf(s.Key)
 		for _, l := range x.want.Locks {
 			switch {
@@ -170,12 +168,11 @@ func (x *input) twoFormats(f *findings) {
 }
 
 func (x *input) acquired(key string) *status.Acquisition {
-	for i := range x.Acquired {
-		if x.Acquired[i].Key == key {
-			return &x.Acquired[i]
-		}
+	at := slices.IndexFunc(x.Acquired, func(a status.Acquisition) bool { return a.Key == key })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &x.Acquired[at]
 }
 
 // interval returns how often a lock is taken, as far as it is known.

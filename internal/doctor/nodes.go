@@ -74,8 +74,6 @@ func types(x *input, f *findings) {
 	}
 	if len(working) > 0 {
 		x.overdue(f, by)
-	}
-	if len(working) > 0 {
 		f.fine("each type of this configuration is polled in time")
 	}
 }

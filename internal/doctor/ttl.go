@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
+
+	"github.com/observerd/observerd/internal/lockdb"
 )
 
 // ttls compares the TTLs of nodes, as far as they are known.
@@ -28,20 +31,11 @@ func (x *input) whyTTL() string {
 
 // springTTL says that the TTL of Java nodes is unknown where it matters.
 func (x *input) springTTL(f *findings) {
-	if x.Table.Has(expiredAfter) || len(x.foreign()) == 0 && !x.shares() {
+	shared := slices.ContainsFunc(x.want.Locks, func(l Lock) bool { return l.KeyFormat == lockdb.KeySpring }) // With Java nodes.
+	if x.Table.Has(expiredAfter) || len(x.foreign()) == 0 && !shared {
 		return
 	}
 	f.add(Note, "the TTL of Java nodes cannot be seen: with 4 columns it is in the reader, not in the row",
 		fmt.Sprintf("A Java node with a shorter TTL takes locks of living nodes. Ours renew every third of their TTL, so one below %s would take them between two renewals; Spring's default is 10s.", words(x.want.TTL/3)),
 		fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
-}
-
-// shares reports whether this configuration is made for Java nodes beside it.
-func (x *input) shares() bool {
-	for _, l := range x.want.Locks {
-		if l.KeyFormat == "spring" {
-			return true
-		}
-	}
-	return false
 }

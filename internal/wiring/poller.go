@@ -105,17 +105,13 @@ func NewPoller(o config.Observer, d Definition, src observer.Source, db *lockdb.
 
 // Spec translates the configuration of an observer.
 func Spec(o config.Observer, log *slog.Logger) observer.Spec {
+	now, at := o.StartAt()
 	return observer.Spec{
 		Stream: o.ID, EventType: o.Event, Detect: observer.Detect(o.Detect), Query: Query(o),
 		ChunkRows: o.ChunkSize, MaxGone: float64(o.MaxGone) / 100, Logger: log.With("observer", o.ID),
-		MaxChanged: o.MaxChanged, MaxRate: float64(o.MaxRate), Start: start(o),
+		MaxChanged: o.MaxChanged, MaxRate: float64(o.MaxRate), Start: observer.Start{Now: now, At: at},
 		PollTime: o.PollTimeout,
 	}
-}
-
-func start(o config.Observer) observer.Start {
-	now, at := o.StartAt()
-	return observer.Start{Now: now, At: at}
 }
 
 // Query says what an observer reads.
