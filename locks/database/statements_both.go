@@ -1,8 +1,8 @@
 package database
 
-// onBoth adds the statements that differ between the dialects by tokens alone.
-func (s statements) onBoth() statements {
-	s.Group = `
+// The statements that differ between the dialects by tokens alone.
+const (
+	groupSQL = `
 SELECT h.node, h.mode, h.touched_at, h.ttl_ms, {now}
   FROM int_lock l
   JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND o.group_term = o.term
@@ -11,38 +11,38 @@ SELECT h.node, h.mode, h.touched_at, h.ttl_ms, {now}
  ORDER BY CASE WHEN {conflict h.mode $3} THEN 0 ELSE 1 END, h.touched_at DESC
  LIMIT 1`
 
-	s.GuardHold = `
+	guardHoldSQL = `
 UPDATE obs_hold AS h
    SET touched_at = {now}
  WHERE lock_key = $1 AND region = $2 AND term = $3 AND {live h}
    AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = h.group_term)`
 
-	s.LockRow = `
+	lockRowSQL = `
 SELECT client_id FROM int_lock WHERE lock_key = $1 AND region = $2{update}`
 
-	s.Reap = `
+	reapSQL = `
 DELETE FROM obs_hold
  WHERE lock_key = $1 AND region = $2 AND term IN (
        SELECT h.term FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term <> $3 AND NOT {live h}{skip})`
 
-	s.EndAlone = `
+	endAloneSQL = `
 DELETE FROM int_lock
  WHERE lock_key = $1 AND region = $2 AND client_id = $3
    AND NOT EXISTS (SELECT 1 FROM obs_lock o WHERE o.lock_key = $1 AND o.region = $2 AND o.group_term = $3)`
 
-	s.EndGroup = `
+	endGroupSQL = `
 DELETE FROM int_lock AS l
  WHERE lock_key = $1 AND region = $2
    AND EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND h.term = $3)
    AND ` + vacant
 
-	s.EndHold = `
+	endHoldSQL = `
 DELETE FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3`
 
-	s.Extend = `
+	extendSQL = `
 UPDATE obs_lock SET ttl_ms = $4 WHERE lock_key = $1 AND region = $2 AND term = $3`
 
-	s.ExtendRow = `
+	extendRowSQL = `
 UPDATE int_lock AS l
    SET {prolong l $4}
  WHERE lock_key = $1 AND region = $2
@@ -50,65 +50,65 @@ UPDATE int_lock AS l
                 WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3 AND h.group_term = l.client_id AND {live h}
                   AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`
 
-	s.ExtendGroup = `
+	extendGroupSQL = `
 UPDATE obs_lock
    SET ttl_ms = CASE WHEN ttl_ms < $4 THEN $4 ELSE ttl_ms END
  WHERE lock_key = $1 AND region = $2
    AND term = (SELECT h.group_term FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3)`
 
-	s.ExtendHold = `
+	extendHoldSQL = `
 UPDATE obs_hold AS h
    SET touched_at = {now}, ttl_ms = $4
  WHERE lock_key = $1 AND region = $2 AND term = $3 AND {live h}`
 
-	s.Delay = `
+	delaySQL = `
 UPDATE int_lock AS l
    SET client_id = $5, {touch $4}
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL`
 
-	s.DelayLock = `
+	delayLockSQL = `
 UPDATE obs_lock
    SET term = $4, boot_id = '', liveness = 'released', ttl_ms = $5
  WHERE lock_key = $1 AND region = $2 AND term = $3`
 
-	s.DelayGroup = `
+	delayGroupSQL = `
 UPDATE obs_lock
    SET liveness = 'released'
  WHERE lock_key = $1 AND region = $2
    AND term = (SELECT h.group_term FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3)`
 
-	s.DelayHold = `
+	delayHoldSQL = `
 UPDATE obs_hold SET term = $4 WHERE lock_key = $1 AND region = $2 AND term = $3`
 
-	s.RedateHolds = `
+	redateHoldsSQL = `
 UPDATE obs_hold
    SET touched_at = {now}
  WHERE lock_key = $1 AND region = $2 AND touched_at > {now}
    AND term IN (SELECT term FROM obs_hold WHERE lock_key = $1 AND region = $2{skip})`
 
-	s.LeaveLine = `
+	leaveLineSQL = `
 DELETE FROM obs_wait WHERE waiter {among $1}`
 
-	s.Ahead = `
+	aheadSQL = `
 SELECT w.node
   FROM ` + wanted + `
   JOIN obs_wait w ON ` + ahead + `
  ORDER BY w.priority DESC, w.ticket
  LIMIT 1`
 
-	s.SeenAlone = `
+	seenAloneSQL = `
 SELECT CAST(created_date AS TEXT)
   FROM int_lock
  WHERE lock_key = $1 AND region = $2 AND client_id = $3
    AND NOT EXISTS (SELECT 1 FROM obs_lock o WHERE o.lock_key = $1 AND o.region = $2 AND o.group_term = $3)`
 
-	s.SeenHold = `
+	seenHoldSQL = `
 SELECT {mark h.touched_at}
   FROM obs_hold h
   JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
  WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3{update}`
 
-	s.Refusing = `
+	refusingSQL = `
 SELECT h.node, h.touched_at, h.ttl_ms, {now}
   FROM obs_hold h
   JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
@@ -116,13 +116,13 @@ SELECT h.node, h.touched_at, h.ttl_ms, {now}
  ORDER BY h.touched_at DESC
  LIMIT 1`
 
-	// Find returns the holders of locks in region $1, of node $2, after the row $3 and
+	// findSQL returns the holders of locks in region $1, of node $2, after the row $3 and
 	// the term $4, at most $5: those of the row $6, that are $7 seconds old, that are over
 	// if $8 says so, and whose descriptors match all patterns of the list $9. A planner that
 	// expects few locks of one condition, and those of a join, or has an index for a region,
 	// reads all and sorts them: COALESCE keeps it from that, so that it goes by the key and
 	// ends with the page.
-	s.Find = `
+	findSQL = `
 SELECT held.*, (SELECT count(*) FROM obs_wait w WHERE w.lock_key = held.lock_key AND w.region = $1 AND ` + waits + `), {now}
   FROM (
     SELECT * FROM (
@@ -153,9 +153,9 @@ SELECT held.*, (SELECT count(*) FROM obs_wait w WHERE w.lock_key = held.lock_key
  ORDER BY held.lock_key, held.term
  LIMIT $5`
 
-	// NoteFailures has a list in JSON, $1, of the values of a row each. The rows are
+	// noteFailuresSQL has a list in JSON, $1, of the values of a row each. The rows are
 	// locked in one order, so that processes do not block each other.
-	s.NoteFailures = `
+	noteFailuresSQL = `
 INSERT INTO obs_lock_failure AS f (lock_key, region, predicate, subject, name, failures, first_at, last_at)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, CAST(value ->> 5 AS BIGINT), {now}, {now}
   FROM {elements $1}
@@ -164,7 +164,7 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, CAST(val
 ON CONFLICT (lock_key, region, predicate) DO UPDATE
    SET failures = f.failures + excluded.failures, last_at = excluded.last_at`
 
-	s.KindStats = `
+	kindStatsSQL = `
 SELECT s.subject, s.predicate, s.active, s.ttl_ms, s.oldest_ms, COALESCE(o.node, ''), s.waiting, s.failures
   FROM (
     SELECT subject, predicate, CAST(sum(active) AS BIGINT) AS active,
@@ -181,13 +181,11 @@ SELECT s.subject, s.predicate, s.active, s.ttl_ms, s.oldest_ms, COALESCE(o.node,
   ) o ON o.subject = s.subject AND o.predicate = s.predicate AND o.n = 1
  ORDER BY s.subject, s.predicate`
 
-	s.FailedLocks = `
+	failedLocksSQL = `
 SELECT name, CAST(sum(failures) AS BIGINT) AS failures, max(last_at)
   FROM obs_lock_failure
  WHERE region = $1
  GROUP BY name
  ORDER BY failures DESC, name
  LIMIT $2`
-
-	return s
-}
+)

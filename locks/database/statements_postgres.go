@@ -194,4 +194,12 @@ SELECT want.ticket, ` + come + `
           FROM want
           JOIN obs_wait own ON own.waiter = want.waiter AND own.lock_key = want.lock_key AND own.region = want.region) want
  ORDER BY want.n`,
-}.onBoth()
+
+	Group: groupSQL, GuardHold: guardHoldSQL, LockRow: lockRowSQL, Reap: reapSQL,
+	EndAlone: endAloneSQL, EndGroup: endGroupSQL, EndHold: endHoldSQL,
+	Extend: extendSQL, ExtendRow: extendRowSQL, ExtendGroup: extendGroupSQL, ExtendHold: extendHoldSQL,
+	Delay: delaySQL, DelayLock: delayLockSQL, DelayGroup: delayGroupSQL, DelayHold: delayHoldSQL,
+	RedateHolds: redateHoldsSQL, LeaveLine: leaveLineSQL, Ahead: aheadSQL,
+	SeenAlone: seenAloneSQL, SeenHold: seenHoldSQL, Refusing: refusingSQL,
+	Find: findSQL, NoteFailures: noteFailuresSQL, KindStats: kindStatsSQL, FailedLocks: failedLocksSQL,
+}

@@ -58,4 +58,12 @@ SELECT ` + come + `
 
 	Come: `
 DELETE FROM obs_wait WHERE waiter = $1`,
-}.onBoth()
+
+	Group: groupSQL, GuardHold: guardHoldSQL, LockRow: lockRowSQL, Reap: reapSQL,
+	EndAlone: endAloneSQL, EndGroup: endGroupSQL, EndHold: endHoldSQL,
+	Extend: extendSQL, ExtendRow: extendRowSQL, ExtendGroup: extendGroupSQL, ExtendHold: extendHoldSQL,
+	Delay: delaySQL, DelayLock: delayLockSQL, DelayGroup: delayGroupSQL, DelayHold: delayHoldSQL,
+	RedateHolds: redateHoldsSQL, LeaveLine: leaveLineSQL, Ahead: aheadSQL,
+	SeenAlone: seenAloneSQL, SeenHold: seenHoldSQL, Refusing: refusingSQL,
+	Find: findSQL, NoteFailures: noteFailuresSQL, KindStats: kindStatsSQL, FailedLocks: failedLocksSQL,
+}
