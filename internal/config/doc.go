@@ -14,6 +14,7 @@
 //	min, max limits of a number or a duration, inclusive
 //	oneof    the accepted words, separated by "|"; "<sinks>" for the kinds of sinks
 //	schemes  those of a URL, separated by "|"
+//	kinds    the family of the kinds of a section, at its settings
 //	entry    what an entry of a map is called in messages
 //	unit     what a number counts, or what a text is; "SQL" takes no ${NAME}
 //

@@ -20,7 +20,7 @@ type Key struct {
 
 // Keys lists every key, in the order of the file.
 func Keys(kinds Kinds) (keys []Key) {
-	n := names{types: []string{"<type>"}, sources: []string{"<name>"}, sinks: kinds.Sinks}
+	n := names{types: []string{"<type>"}, sources: []string{"<name>"}, kinds: kinds.byFamily()}
 	cfg, seen := n.empty(), make(map[string]bool)
 	cfg.Observers, cfg.Locks.Policies = make([]Observer, 1), make([]LockPolicy, 1)
 	for _, kind := range kinds.Sinks {

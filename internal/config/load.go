@@ -135,7 +135,7 @@ func (l *loader) layered() *Config {
 		return nil
 	}
 	l.names = scanNames(files, l.options.Environ)
-	l.names.sinks = l.options.Kinds.Sinks
+	l.names.kinds = l.options.Kinds.byFamily()
 	cfg := l.names.empty()
 	r := reader{Report: l.Report, names: l.names, lists: make(map[string][]any)}
 	for _, f := range files {

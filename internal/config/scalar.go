@@ -61,8 +61,10 @@ func word(text string, p place) (string, string) {
 		return text, ""
 	}
 	words := strings.Split(accepted, "|")
-	if slices.Contains(words, text) {
-		return text, ""
+	for _, w := range words {
+		if text == w {
+			return text, ""
+		}
 	}
 	if near := nearest.Name(text, words); near != "" {
 		return "", fmt.Sprintf("%s is not %s; write %s", quote(text), either(words), near)

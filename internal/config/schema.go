@@ -81,11 +81,11 @@ func (p place) store() {
 	}
 }
 
-// names are the names that a configuration introduces, and the kinds of sinks: they
+// names are the names that a configuration introduces, and the kinds of each family: they
 // decide which keys it has.
 type names struct {
 	types, sources []string
-	sinks          []kind.Kind[kind.Settings]
+	kinds          map[string][]kind.Kind[kind.Settings]
 	// variables are for the values that decide which keys there are.
 	variables variables
 	// byID has entries of lists go by their id.
@@ -187,13 +187,16 @@ func (n names) leaves() (keys []string) {
 	return keys
 }
 
-// withKinds puts the names of the kinds of sinks into the words that a key accepts.
+// withKinds puts the names of the kinds of a family into the words that a key accepts.
 func (n names) withKinds(tag reflect.StructTag) reflect.StructTag {
-	all := make([]string, len(n.sinks))
-	for i, k := range n.sinks {
-		all[i] = k.Name
+	for name, kinds := range n.kinds {
+		all := make([]string, len(kinds))
+		for i, k := range kinds {
+			all[i] = k.Name
+		}
+		tag = reflect.StructTag(strings.Replace(string(tag), `oneof:"<`+name+`>"`, `oneof:"`+strings.Join(all, "|")+`"`, 1))
 	}
-	return reflect.StructTag(strings.Replace(string(tag), `oneof:"<sinks>"`, `oneof:"`+strings.Join(all, "|")+`"`, 1))
+	return tag
 }
 
 func sortedKeys(m reflect.Value) []string {
@@ -244,12 +247,18 @@ type Kinds struct {
 	CheckLocks func(Locks) []LocksMistake
 }
 
+// byFamily has the kinds by the words that stand for them in the tags kinds and oneof.
+func (k Kinds) byFamily() map[string][]kind.Kind[kind.Settings] {
+	return map[string][]kind.Kind[kind.Settings]{"sinks": k.Sinks}
+}
+
 // family is where a section has the settings of its kind, and which kinds there are.
 // Sections without have no kinds.
 type family struct {
 	settings reflect.Value
-	kind     string // the name of the one that was chosen
-	kinds    []kind.Kind[kind.Settings]
+	// section is what one is called, and kind the name of the one that was chosen.
+	section, kind string
+	kinds         []kind.Kind[kind.Settings]
 }
 
 func (n names) familyOf(v reflect.Value) family {
@@ -257,7 +266,8 @@ func (n names) familyOf(v reflect.Value) family {
 	if !ok || f.Type != reflect.TypeFor[kind.Settings]() {
 		return family{}
 	}
-	return family{settings: v.FieldByIndex(f.Index), kinds: n.sinks}
+	name := f.Tag.Get("kinds")
+	return family{settings: v.FieldByIndex(f.Index), section: strings.TrimSuffix(name, "s"), kinds: n.kinds[name]}
 }
 
 // choose gives the section settings of a kind, none of an unknown one.

@@ -16,7 +16,7 @@ type Sink struct {
 	// Type is the name of the sink's kind. Required.
 	Type string `key:"type" shown:"required" required:"true" oneof:"<sinks>"`
 	// Settings are the keys of the kind. [Load] always sets them.
-	Settings kind.Settings
+	Settings kind.Settings `kinds:"sinks"`
 	// BatchSize is how many events are delivered at once. Default: 500.
 	BatchSize int `key:"batch-size" default:"500" min:"1" max:"10000" unit:"events"`
 }
