@@ -74,6 +74,11 @@ func TestGenerationIsKeptWithItsChunk(t *testing.T) {
 		if got := generationOf(t, s, c); got.Key != running.Key || !bytes.Equal(got.Seen, running.Seen) {
 			t.Errorf("it was overwritten: %.200v", got)
 		}
+		with := chunk(c, 2)
+		with.Generation = &other
+		if c = mustCommit(t, s, with); generationOf(t, s, c).Key != other.Key {
+			t.Error("a chunk with new rows did not take its generation along")
+		}
 	})
 }
 

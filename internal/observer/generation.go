@@ -46,11 +46,9 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 	if !g.stored || !goesOn {
 		g.Generation = Generation{Reading: reading + g.order, StartedAt: j.at, Took: last.Took}
 		if g.stored && last.Reading != g.Reading {
-			// If the other one were gone on with later, rows that this one meets would be
-			// taken for gone.
-			err = j.commit(ctx, Chunk{Generation: g.soFar()})
+			j.instead = g.soFar()
 		}
-		return g, err
+		return g, nil
 	}
 	g.Generation = last
 	g.seen, g.Seen = decodeBitmap(last.Seen), nil

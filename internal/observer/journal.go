@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -56,8 +57,12 @@ type journal struct {
 	quiet     int
 	committed time.Time
 	// late says that the time of the poll is over, and that it goes on.
-	late  bool
-	stats Stats
+	late bool
+	// instead replaces an unfinished reading of other rows, or by another definition, with the
+	// next commit: were it gone on with later, rows that are met from now on would be taken
+	// for gone.
+	instead *Generation
+	stats   Stats
 	// furthest is how far rows lie in the source's future.
 	furthest time.Duration
 }
@@ -195,6 +200,7 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.spec.CommitTimeout)
 	defer cancel()
 	ch.CommitID, ch.Before = uuid.New(), j.cursor
+	ch.Generation = cmp.Or(ch.Generation, j.instead)
 	ch.Advance(j.marks())
 	if j.sweep != nil {
 		ch.Sweep = j.sweep.step(len(ch.Events))
@@ -203,7 +209,7 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	if err != nil {
 		return fmt.Errorf("commit chunk: %w", err)
 	}
-	j.cursor, j.next, j.quiet, j.committed = next, next, 0, time.Now()
+	j.cursor, j.next, j.quiet, j.committed, j.instead = next, next, 0, time.Now(), nil
 	j.sweep.commit(ch.Sweep)
 	j.tellLogged(ch.Events)
 	j.stats.Chunks++

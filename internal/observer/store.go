@@ -159,7 +159,7 @@ type Chunk struct {
 	// Sweep is the step that this chunk is part of; nil for a poll. If the sweep does
 	// not run any more, the commit fails with [ErrConflict].
 	Sweep *SweepStep
-	// Generation replaces the stream's; nil leaves it. A chunk with one has no new rows.
+	// Generation replaces the stream's; nil leaves it. A step of a sweep has none.
 	Generation *Generation
 	// New are keys seen for the first time, their numbers following
 	// Before.Rows in order; Changed are known keys with a new version, or
