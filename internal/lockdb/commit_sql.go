@@ -7,11 +7,9 @@ type commitSQL struct {
 	// Advance is the compare-and-set of the cursor, Step that of a sweep, and Remember takes
 	// the place of the generation before.
 	Advance, Step, Remember string
-	// Add, Change, Bury and Log write one row each on SQLite. On PostgreSQL new rows and
-	// events are copied, and Change and Bury take arrays.
+	// Each writes one row on SQLite. On PostgreSQL rows are copied, or come in arrays.
 	Add, Change, Bury, Log string
-	// EndStalled ends sessions of ours whose client has stopped in the middle of a COPY, on
-	// PostgreSQL.
+	// EndStalled ends sessions of ours that have stopped in the middle of a COPY, on PostgreSQL.
 	EndStalled string
 }
 

@@ -58,9 +58,8 @@ type journal struct {
 	committed time.Time
 	// late says that the time of the poll is over, and that it goes on.
 	late bool
-	// instead replaces an unfinished reading of other rows, or by another definition, with the
-	// next commit: were it gone on with later, rows that are met from now on would be taken
-	// for gone.
+	// instead replaces another's unfinished reading with the next commit: were it gone on with
+	// later, rows that are met from now on would be taken for gone.
 	instead *Generation
 	stats   Stats
 	// furthest is how far rows lie in the source's future.

@@ -80,9 +80,8 @@ func newDB(r *renderings, log *slog.Logger) *DB {
 }
 
 // Open prepares a DB. It does not connect: a database that is down is waited
-// for by its users. It fails only for a URL that can never work. Call [DB.Ready] or
-// [DB.Migrate] before other statements: on PostgreSQL they learn from the first connection in
-// which schemas the tables are, and a statement that was rendered before finds no table.
+// for by its users. It fails only for a URL that can never work. Call [DB.Ready] or [DB.Migrate]
+// first: they find the schemas of the tables, without which no statement of PostgreSQL works.
 func Open(o Options) (*DB, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 8
