@@ -43,12 +43,12 @@ func (db *DB) Accounts() *Accounts { return &Accounts{db.db, db.sql} }
 // Account returns the refusals of an account, one for each secret, the oldest first;
 // none when it was not refused.
 func (t *Accounts) Account(ctx context.Context, id string) ([]Account, error) {
-	return t.accounts(ctx, t.sql.SQL().Refusal.Account, id)
+	return t.accounts(ctx, t.sql.SQL().Account.Account, id)
 }
 
 // all returns the refusals of all accounts, sorted by account.
 func (t *Accounts) all(ctx context.Context) ([]Account, error) {
-	return t.accounts(ctx, t.sql.SQL().Refusal.All)
+	return t.accounts(ctx, t.sql.SQL().Account.All)
 }
 
 func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Account, error) {
@@ -61,7 +61,7 @@ func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Ac
 // secret again. One of a secret that was refused before, and those of others, stay as
 // they are. Of a the time is the database's to say.
 func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
-	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), t.sql.SQL().Refusal.RefuseAccount,
+	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), t.sql.SQL().Account.RefuseAccount,
 		a.ID, a.Salt, a.Digest, a.Node, sqldb.Storable(a.Reason))
 	return err
 }

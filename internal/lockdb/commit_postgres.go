@@ -111,9 +111,9 @@ func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 		return err
 	}
 	var ended int
-	sweep := e.db.Lease.QueryRowContext(ctx, e.sql.SQL().Commit.EndStalled, e.stalled.Seconds(), e.db.TablePrefix()).Scan(&ended)
-	if sweep != nil {
-		return errors.Join(err, fmt.Errorf("look for stalled sessions: %w", sweep))
+	failed := e.db.Lease.QueryRowContext(ctx, e.sql.SQL().Commit.EndStalled, e.stalled.Seconds(), e.db.TablePrefix()).Scan(&ended)
+	if failed != nil {
+		return errors.Join(err, fmt.Errorf("look for stalled sessions: %w", failed))
 	}
 	if ended == 0 {
 		return err

@@ -42,7 +42,7 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 		return nil, err
 	}
 	found := make(map[string]observer.Burial, len(dead))
-	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Poll.Buried, func(scan func(...any) error) error {
+	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Store.Buried, func(scan func(...any) error) error {
 		var digest []byte
 		var refused, fresh bool
 		err := scan(&digest, &refused, &fresh)

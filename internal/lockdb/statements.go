@@ -4,13 +4,13 @@ package lockdb
 // files …_sql.go; see Rendering.SQL in package sqldb for their tokens.
 type partSQL struct {
 	Lease   leaseSQL
-	Poll    storeSQL
+	Store   storeSQL
 	Commit  commitSQL
 	Turn    turnSQL
 	Node    nodeSQL
 	Stream  streamSQL
 	Sweep   sweepSQL
-	Refusal accountSQL
+	Account accountSQL
 	Pause   pauseSQL
 	Dead    deadSQL
 	Janitor janitorSQL
@@ -21,12 +21,12 @@ type partSQL struct {
 
 func partTexts(backend string) partSQL {
 	texts := partSQL{
-		Lease: postgresLeaseSQL, Poll: postgresStoreSQL, Commit: postgresCommitSQL,
-		Turn: turnTexts, Node: nodeTexts, Stream: streamTexts, Sweep: sweepTexts, Refusal: accountTexts,
+		Lease: postgresLeaseSQL, Store: postgresStoreSQL, Commit: postgresCommitSQL,
+		Turn: turnTexts, Node: nodeTexts, Stream: streamTexts, Sweep: sweepTexts, Account: accountTexts,
 		Pause: pauseTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operator: operationTexts,
 	}
 	if backend == "sqlite" {
-		texts.Lease, texts.Poll, texts.Commit = sqliteLeaseSQL, sqliteStoreSQL, sqliteCommitSQL
+		texts.Lease, texts.Store, texts.Commit = sqliteLeaseSQL, sqliteStoreSQL, sqliteCommitSQL
 		texts.Turn.NoteStream, texts.Turn.AddPoll = noteStreamSQLite, addPollSQLite
 	}
 	return texts

@@ -40,7 +40,7 @@ func (db *DB) Peek() *Store {
 // cursor is Cursor of a stream that has one. The error is [sql.ErrNoRows] for another.
 func (s *Store) cursor(ctx context.Context, stream string) (c observer.Cursor, err error) {
 	var marks string
-	err = s.db.Read.QueryRowContext(ctx, s.sql.SQL().Poll.Cursor, stream).Scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
+	err = s.db.Read.QueryRowContext(ctx, s.sql.SQL().Store.Cursor, stream).Scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
 		&c.Fingerprint, &c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Refusal, &c.Accepted, &marks)
 	if err == nil {
 		c.Marks, err = observer.DecodeMarks(marks)
@@ -73,7 +73,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 
 // create makes the cursor, if the lease still lives and no other node has.
 func (s *Store) create(ctx context.Context, stream string) error {
-	if _, err := s.db.Main.ExecContext(ctx, s.sql.SQL().Poll.Create, fencedArgs(s.grant, stream)...); err != nil {
+	if _, err := s.db.Main.ExecContext(ctx, s.sql.SQL().Store.Create, fencedArgs(s.grant, stream)...); err != nil {
 		return fmt.Errorf("create the cursor of %s: %w", stream, err)
 	}
 	return nil
@@ -90,7 +90,7 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	if err != nil {
 		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
 	}
-	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.sql.SQL().Poll.Observed,
+	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.sql.SQL().Store.Observed,
 		func(o observer.Observed) { found[o.Key] = o }, list)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ const livePage = 2000
 
 func (s *Store) livePage(ctx context.Context, c observer.Cursor, after string) ([]observer.Observed, error) {
 	page := make([]observer.Observed, 0, livePage)
-	err := s.observed(ctx, "read the live rows of "+c.Stream, c, s.sql.SQL().Poll.Live,
+	err := s.observed(ctx, "read the live rows of "+c.Stream, c, s.sql.SQL().Store.Live,
 		func(o observer.Observed) { page = append(page, o) }, after, livePage)
 	return page, err
 }
@@ -228,14 +228,14 @@ func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, e
 	err = s.db.InTx(ctx, "resolve a commit", func(tx *sql.Tx) error {
 		// Waits for an orphan that holds the row, and so comes before the lease.
 		var id sql.NullString
-		err := tx.QueryRowContext(ctx, s.sql.SQL().Poll.LockCursor, ch.Before.ID).Scan(&id)
+		err := tx.QueryRowContext(ctx, s.sql.SQL().Store.LockCursor, ch.Before.ID).Scan(&id)
 		if err != nil {
 			return err
 		}
 		if committed = id.String == ch.CommitID.String(); committed {
 			return nil
 		}
-		_, err = tx.ExecContext(ctx, s.sql.SQL().Poll.Outdate, fencedArgs(s.grant, ch.Before.ID, ch.Before.Version)...)
+		_, err = tx.ExecContext(ctx, s.sql.SQL().Store.Outdate, fencedArgs(s.grant, ch.Before.ID, ch.Before.Version)...)
 		return err
 	})
 	return committed, err
@@ -266,7 +266,7 @@ func verdict(leased, current bool) error {
 
 // Generation implements [observer.Store].
 func (s *Store) Generation(ctx context.Context, c observer.Cursor) (g observer.Generation, err error) {
-	err = s.db.Query(ctx, "read how far the reading of "+c.Stream+" has come", s.sql.SQL().Poll.Generation,
+	err = s.db.Query(ctx, "read how far the reading of "+c.Stream+" has come", s.sql.SQL().Store.Generation,
 		func(scan func(...any) error) error {
 			var took int64
 			err := scan(&g.Reading, &g.Key, &g.Complete, &g.Seen, &g.Rows, sqldb.ScanTime(&g.StartedAt), sqldb.ScanTime(&g.FinishedAt), &took)

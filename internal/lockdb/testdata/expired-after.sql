@@ -74,13 +74,13 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
 
--- Poll.Create
-PREPARE "Poll.Create" AS
+-- Store.Create
+PREPARE "Store.Create" AS
 INSERT INTO obs_cursor (stream) SELECT $5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
 ON CONFLICT (stream) DO NOTHING;
 
--- Poll.Outdate
-PREPARE "Poll.Outdate" AS
+-- Store.Outdate
+PREPARE "Store.Outdate" AS
 UPDATE obs_cursor
    SET version = version + 1, commit_id = NULL
  WHERE stream_id = $5 AND version = $6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE);

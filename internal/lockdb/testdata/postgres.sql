@@ -116,20 +116,20 @@ SELECT l.lock_key, l.region, l.client_id, l.created_date, (clock_timestamp() AT 
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  ORDER BY l.part, l.region, l.lock_key;
 
--- Poll.Cursor
-PREPARE "Poll.Cursor" AS
+-- Store.Cursor
+PREPARE "Store.Cursor" AS
 SELECT stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
        query_fingerprint, definition, defined_at, refusal, accepted, marks
   FROM obs_cursor
  WHERE stream = $1;
 
--- Poll.Create
-PREPARE "Poll.Create" AS
+-- Store.Create
+PREPARE "Store.Create" AS
 INSERT INTO obs_cursor (stream) SELECT $5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE)
 ON CONFLICT (stream) DO NOTHING;
 
--- Poll.Observed
-PREPARE "Poll.Observed" AS
+-- Store.Observed
+PREPARE "Store.Observed" AS
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
  UNION ALL
 SELECT o.*
@@ -140,8 +140,8 @@ SELECT o.*
         WHERE stream_id = $1 AND key = u.key
        OFFSET 0) AS o;
 
--- Poll.Live
-PREPARE "Poll.Live" AS
+-- Store.Live
+PREPARE "Store.Live" AS
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
  UNION ALL
 SELECT *
@@ -152,14 +152,14 @@ SELECT *
          LIMIT $3) AS page
  ORDER BY key;
 
--- Poll.Generation
-PREPARE "Poll.Generation" AS
+-- Store.Generation
+PREPARE "Store.Generation" AS
 SELECT reading, key, complete, seen, row_count, started_at, finished_at, took_ms
   FROM obs_generation
  WHERE stream_id = $1;
 
--- Poll.Buried
-PREPARE "Poll.Buried" AS
+-- Store.Buried
+PREPARE "Store.Buried" AS
 SELECT d.*
   FROM unnest($2::text[]) AS u(digest)
  CROSS JOIN LATERAL (
@@ -168,12 +168,12 @@ SELECT d.*
         WHERE stream = $1 AND digest = decode(u.digest, 'hex')
        OFFSET 0) AS d;
 
--- Poll.LockCursor
-PREPARE "Poll.LockCursor" AS
+-- Store.LockCursor
+PREPARE "Store.LockCursor" AS
 SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1 FOR UPDATE;
 
--- Poll.Outdate
-PREPARE "Poll.Outdate" AS
+-- Store.Outdate
+PREPARE "Store.Outdate" AS
 UPDATE obs_cursor
    SET version = version + 1, commit_id = NULL
  WHERE stream_id = $5 AND version = $6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE);
@@ -402,21 +402,21 @@ PREPARE "Sweep.Cancel" AS
 UPDATE obs_sweep SET state = 'cancelled', updated_at = clock_timestamp() WHERE id = $1 AND state = 'running'
 RETURNING stream, kind;
 
--- Refusal.Account
-PREPARE "Refusal.Account" AS
+-- Account.Account
+PREPARE "Account.Account" AS
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  WHERE account = $1
  ORDER BY refused_at, digest;
 
--- Refusal.All
-PREPARE "Refusal.All" AS
+-- Account.All
+PREPARE "Account.All" AS
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  ORDER BY account, refused_at, digest;
 
--- Refusal.RefuseAccount
-PREPARE "Refusal.RefuseAccount" AS
+-- Account.RefuseAccount
+PREPARE "Account.RefuseAccount" AS
 INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
 VALUES ($1, $2, $3, clock_timestamp(), $4, $5)
 ON CONFLICT (account, digest) DO NOTHING;

@@ -87,19 +87,19 @@ SELECT l.lock_key, l.region, l.client_id, l.created_date, strftime('%Y-%m-%d %H:
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  ORDER BY l.part, l.region, l.lock_key;
 
--- Poll.Cursor
+-- Store.Cursor
 EXPLAIN
 SELECT stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
        query_fingerprint, definition, defined_at, refusal, accepted, marks
   FROM obs_cursor
  WHERE stream = ?1;
 
--- Poll.Create
+-- Store.Create
 EXPLAIN
 INSERT INTO obs_cursor (stream) SELECT ?5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
 ON CONFLICT (stream) DO NOTHING;
 
--- Poll.Observed
+-- Store.Observed
 EXPLAIN
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
  UNION ALL
@@ -107,7 +107,7 @@ SELECT key, row_hash, version, row_number, gone
   FROM obs_observed
  WHERE stream_id = ?1 AND key IN (SELECT value FROM json_each(?2));
 
--- Poll.Live
+-- Store.Live
 EXPLAIN
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
  UNION ALL
@@ -119,23 +119,23 @@ SELECT *
          LIMIT ?3) AS page
  ORDER BY key;
 
--- Poll.Generation
+-- Store.Generation
 EXPLAIN
 SELECT reading, key, complete, seen, row_count, started_at, finished_at, took_ms
   FROM obs_generation
  WHERE stream_id = ?1;
 
--- Poll.Buried
+-- Store.Buried
 EXPLAIN
 SELECT digest, refused, last_at > strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?3))
   FROM obs_dead
  WHERE stream = ?1 AND digest IN (SELECT unhex(value) FROM json_each(?2));
 
--- Poll.LockCursor
+-- Store.LockCursor
 EXPLAIN
 SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = ?1;
 
--- Poll.Outdate
+-- Store.Outdate
 EXPLAIN
 UPDATE obs_cursor
    SET version = version + 1, commit_id = NULL
@@ -314,20 +314,20 @@ EXPLAIN
 UPDATE obs_sweep SET state = 'cancelled', updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE id = ?1 AND state = 'running'
 RETURNING stream, kind;
 
--- Refusal.Account
+-- Account.Account
 EXPLAIN
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  WHERE account = ?1
  ORDER BY refused_at, digest;
 
--- Refusal.All
+-- Account.All
 EXPLAIN
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  ORDER BY account, refused_at, digest;
 
--- Refusal.RefuseAccount
+-- Account.RefuseAccount
 EXPLAIN
 INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
 VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?4, ?5)
