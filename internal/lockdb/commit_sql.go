@@ -4,8 +4,8 @@ package lockdb
 // others are the steps of a transaction.
 type commitSQL struct {
 	Commit string
-	// Advance is the compare-and-set of the cursor, Step that of a sweep, and Remember takes
-	// the place of the generation before.
+	// Advance is the compare-and-set of the cursor, Step that of a sweep, and Remember stores a
+	// generation in place of the last one.
 	Advance, Step, Remember string
 	// Each writes one row on SQLite. On PostgreSQL rows are copied, or come in arrays.
 	Add, Change, Bury, Log string
