@@ -164,5 +164,11 @@ func (b *breaker) outdated(s history.Step) bool {
 			}
 		}
 	}
-	return set.ID != s.ID && began.Add(ttl+5*time.Second).Before(set.At)
+	loaded := began.Add(ttl + 5*time.Second)
+	for _, f := range b.Faults {
+		if f.Kind == "stop" && f.Node == s.Node {
+			loaded = loaded.Add(f.End.Sub(f.Begin))
+		}
+	}
+	return set.ID != s.ID && loaded.Before(set.At)
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"time"
 
 	"github.com/observerd/observerd/test/suite/torture/history"
 )
@@ -31,12 +32,23 @@ func (c *checker) definitions(s *stream) {
 			continue
 		}
 		before := s.defined[i-1]
-		// A process may need its time until it loads its configuration.
-		if life := c.lifeAt(step.Node, grant.At); life != nil && life.Began.Add(c.settle).Before(before.At) {
+		if life := c.lifeAt(step.Node, grant.At); life != nil && c.loaded(life).Before(before.At) {
 			c.blameStep(WrongDefinition, s, step, "%s set its definition in the place of one that %s had set in step %d after %s began",
 				step.Node, who(before), before.ID, step.Node)
 		}
 	}
+}
+
+// loaded is when a process has loaded its configuration at the latest: it may need
+// its time, and loads nothing while it is stopped.
+func (c *checker) loaded(life *history.Life) time.Time {
+	at := life.Began.Add(c.settle)
+	for _, f := range c.run.Faults {
+		if f.Kind == "stop" && f.Node == life.Node && f.Begin.Before(at) && f.End.After(life.Began) {
+			at = at.Add(f.End.Sub(f.Begin))
+		}
+	}
+	return at
 }
 
 // fromRead reports whether a node's step stored what a read of the source had found.

@@ -3,6 +3,7 @@ package check_test
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -95,5 +96,22 @@ func (c bad) judge(t interface {
 		t.Fatalf("want %s, found %v", c.kind, r)
 	case c.only && len(r.Found) > 1:
 		t.Fatalf("want %s alone, found %v", c.kind, r)
+	}
+}
+
+// A process that is stopped while it starts may load its configuration when it goes on.
+func TestAStoppedStartIsLate(t *testing.T) {
+	t.Parallel()
+	b := broken(seeded(2), rand.New(rand.NewPCG(1, 2)).IntN)
+	flaps := badCursors()[0]
+	flaps.disturb(b)
+	flaps.judge(t, *b.Run)
+	for _, l := range b.Lives {
+		b.Faults = append(b.Faults, history.Fault{Kind: "stop", Node: l.Node, Begin: l.Began.Add(time.Second), End: l.Began.Add(time.Hour), Bit: true})
+	}
+	for _, v := range check.Check(*b.Run).Violations {
+		if v.Kind == flaps.kind {
+			t.Errorf("an hour for the start is not enough: %s", v.What)
+		}
 	}
 }
