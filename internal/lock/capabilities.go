@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"io"
 	"strconv"
 	"strings"
@@ -19,11 +20,18 @@ type Capabilities struct {
 	// MostAttempts is how many attempts to acquire it can make at a time. More would wait
 	// in it, and their time would be over there. 0 is any number.
 	MostAttempts int
-	// RenewEvery is how long after a renewal of a lease began the next one is due. A
-	// [Keeper] renews no lease sooner without a cause, and none later than at half of its
-	// TTL; so MinTTL is at least twice as long. 0 is a third of the TTL, and renewals that
-	// are due at about the same time share a call.
-	RenewEvery time.Duration
+	// RenewEvery returns how long after a renewal of a lease with that TTL began the next
+	// one is due, at most half of the TTL. A [Keeper] renews no lease sooner without a
+	// cause. Nil is a third of the TTL, and renewals that are due at about the same time
+	// share a call.
+	RenewEvery func(ttl time.Duration) time.Duration
+	// Notify calls free when a lock of the region may have become free, until ctx ends or
+	// it cannot: the error says why. free does not block. A call that is missed costs a
+	// waiter one pause.
+	Notify func(ctx context.Context, region string, free func(key string)) error
+	// Sweep removes what holders of the region left, released or dead, that was not used
+	// since that time. It returns how much it has removed, also beside an error.
+	Sweep func(ctx context.Context, region string, before time.Time) (removed int, err error)
 
 	Sets       Sets
 	Extender   Extender
@@ -59,6 +67,8 @@ func (c Capabilities) List() []Capability {
 		{"steal", yes(c.Stealer != nil)},
 		{"hold at least", yes(c.Delayer != nil)},
 		{"count of failures", yes(c.FailureLog != nil)},
+		{"notice of a release", yes(c.Notify != nil)},
+		{"sweep", yes(c.Sweep != nil)},
 	}
 	if c.MinTTL > 0 {
 		list[0].Has = c.MinTTL.String()
@@ -66,8 +76,8 @@ func (c Capabilities) List() []Capability {
 	if c.MostAttempts > 0 {
 		list[1].Has = strconv.Itoa(c.MostAttempts)
 	}
-	if c.RenewEvery > 0 {
-		list[2].Has = "every " + c.RenewEvery.String()
+	if c.RenewEvery != nil {
+		list[2].Has = "after " + c.RenewEvery(time.Minute).String() + " of a minute"
 	}
 	return list
 }

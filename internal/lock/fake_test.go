@@ -37,7 +37,10 @@ type provider struct {
 
 func (p *provider) Capabilities() lock.Capabilities {
 	c := p.Memory.Capabilities()
-	c.Extender, c.RenewEvery = p, p.renewEvery
+	c.Extender = p
+	if p.renewEvery > 0 {
+		c.RenewEvery = func(time.Duration) time.Duration { return p.renewEvery }
+	}
 	return c
 }
 

@@ -36,15 +36,15 @@ func (k *Keeper) loop() {
 
 // pace returns how long after a renewal of a lease with that TTL began the next one is due.
 func (k *Keeper) pace(ttl time.Duration) time.Duration {
-	if k.can.RenewEvery > 0 {
-		return min(k.can.RenewEvery, ttl/2) // which leaves time for another try
+	if k.can.RenewEvery != nil {
+		return k.can.RenewEvery(ttl)
 	}
 	return ttl / 3
 }
 
 // ahead returns how much sooner a lease with that TTL is renewed for company.
 func (k *Keeper) ahead(ttl time.Duration) time.Duration {
-	if k.can.RenewEvery > 0 {
+	if k.can.RenewEvery != nil {
 		return 0
 	}
 	return ttl / 12

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -35,11 +36,16 @@ func goesTogether(t *testing.T, h Harness) {
 	if c.Stealer != nil && c.Finder == nil {
 		t.Error("locks can be stolen that cannot be found")
 	}
-	if c.MinTTL < 2*c.RenewEvery {
-		t.Errorf("a lease of %s cannot be renewed every %s", c.MinTTL, c.RenewEvery)
+	if c.MinTTL < 0 || c.MostAttempts < 0 {
+		t.Errorf("least TTL %s, attempts %d: less than 0", c.MinTTL, c.MostAttempts)
 	}
-	if c.MinTTL < 0 || c.MostAttempts < 0 || c.RenewEvery < 0 {
-		t.Errorf("least TTL %s, attempts %d, renewal every %s: less than 0", c.MinTTL, c.MostAttempts, c.RenewEvery)
+	if c.RenewEvery == nil {
+		return
+	}
+	for _, ttl := range []time.Duration{max(c.MinTTL, 1), h.MinTTL, time.Minute, 24 * time.Hour} {
+		if pace := c.RenewEvery(ttl); pace < 0 || pace > ttl/2 {
+			t.Errorf("a lease of %s is renewed after %s: there must be time for another try", ttl, pace)
+		}
 	}
 }
 

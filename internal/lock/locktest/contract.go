@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -117,8 +116,11 @@ func outlives(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
 	r := h.request("a")
 	pace := a.Capabilities().RenewEvery
+	if pace == nil {
+		pace = func(ttl time.Duration) time.Duration { return ttl / 4 }
+	}
 	// A machine that stands still for longer than a TTL is given a longer one.
-	for r.TTL = max(h.MinTTL, 2*pace); !keptUp(t, a, b, r, cmp.Or(pace, r.TTL/4)); {
+	for r.TTL = h.MinTTL; !keptUp(t, a, b, r, pace(r.TTL)); {
 		r.TTL *= 2
 	}
 }
