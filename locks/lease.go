@@ -333,7 +333,7 @@ func (l *Lease) Release(ctx context.Context) error {
 			l.hold.set.leave()
 			g := l.hold.lease.Grant()
 			l.hold.manager.metrics.released(l.hold.lock, g.Began)
-			l.hold.manager.line.released(g.Key)
+			l.hold.manager.order.released(g.Key)
 			l.hold.manager.policies.leave(l.hold.lock)
 		} else if cause := context.Cause(l.hold.lease.Context()); errors.Is(cause, ErrLost) {
 			l.err = cause

@@ -27,7 +27,8 @@ const (
 // line are the callers of this process that wait for a lock. They keep their places beside
 // those of other processes, and are woken when their turn may have come.
 type line struct {
-	provider lock.Line // nil where there is no line
+	provider lock.Line
+	attempt  attempt
 	log      *slog.Logger
 	poke     chan struct{}
 	done     sync.WaitGroup
@@ -38,6 +39,47 @@ type line struct {
 	gone    []lock.Request
 	running bool
 	closing bool
+}
+
+// lined is a caller that stands in the line once it was refused.
+type lined struct {
+	requests []lock.Request
+	q        *line
+	w        *waiter // nil until then
+}
+
+// join implements [order].
+func (q *line) join(requests []lock.Request) turns { return &lined{requests: requests, q: q} }
+
+// try implements [turns].
+func (l *lined) try(ctx context.Context) ([]*lock.Lease, error) { return l.q.attempt(ctx, l.requests) }
+
+// leave implements [turns].
+func (l *lined) leave(bool) {
+	if l.w != nil {
+		l.q.leave(l.w)
+	}
+}
+
+// tryAfter implements [turns].
+func (l *lined) tryAfter(ctx context.Context, pause time.Duration) (leases []*lock.Lease, tries int, err error) {
+	if l.w == nil {
+		l.w = l.q.enter(l.requests)
+	}
+	for end := time.Now().Add(pause); ; {
+		how := wait.Until(ctx, time.Until(end), l.w.wake)
+		if how == wait.Canceled {
+			return nil, tries, context.Cause(ctx)
+		}
+		place := l.q.place(l.w)
+		for i := range l.requests {
+			l.requests[i].Place = place
+		}
+		leases, err := l.q.attempt(ctx, l.requests)
+		if tries++; how == wait.Elapsed || !mayWait(err) {
+			return leases, tries, err
+		}
+	}
 }
 
 // waiter is a caller that waits, in the lines of all that it wants. What it has in its
@@ -63,12 +105,12 @@ func (w *waiter) conflicts(other *waiter) bool {
 	})
 }
 
-func newLine(provider lock.Line, log *slog.Logger) *line {
-	return &line{provider: provider, log: log, poke: make(chan struct{}, 1)}
+func newLine(provider lock.Line, try attempt, log *slog.Logger) *line {
+	return &line{provider: provider, attempt: try, log: log, poke: make(chan struct{}, 1)}
 }
 
-// join puts a caller into the lines for all locks that the requests are for.
-func (q *line) join(requests []lock.Request) *waiter {
+// enter puts a caller into the lines for all locks that the requests are for.
+func (q *line) enter(requests []lock.Request) *waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w := &waiter{requests: slices.Clone(requests), wake: make(chan struct{}, 1)}
@@ -78,7 +120,7 @@ func (q *line) join(requests []lock.Request) *waiter {
 	}
 	q.waiting = append(q.waiting, w)
 	if q.closing {
-		w.wakeUp()
+		wakeUp(w.wake)
 	}
 	q.runLocked()
 	return w
@@ -113,7 +155,7 @@ func (q *line) released(key string) {
 	slices.SortStableFunc(all, func(a, b *waiter) int { return ahead(a.place(), b.place()) })
 	for i, w := range all {
 		if w.wants(key) && !slices.ContainsFunc(all[:i], w.conflicts) {
-			w.wakeUp()
+			wakeUp(w.wake)
 		}
 	}
 }
@@ -123,9 +165,10 @@ func ahead(a, b lock.Place) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(uint64(a.Ticket-1), uint64(b.Ticket-1))) //nolint:gosec // 0 becomes the greatest.
 }
 
-func (w *waiter) wakeUp() {
+// wakeUp wakes the one who waits for the channel, which has room for one call.
+func wakeUp(wake chan<- struct{}) {
 	select {
-	case w.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
@@ -133,11 +176,8 @@ func (w *waiter) wakeUp() {
 // runLocked lets the line be looked at soon. After close no look begins: nobody would wait
 // for its end.
 func (q *line) runLocked() {
-	select {
-	case q.poke <- struct{}{}:
-	default:
-	}
-	if !q.running && !q.closing && q.provider != nil {
+	wakeUp(q.poke)
+	if !q.running && !q.closing {
 		q.running = true
 		q.done.Go(q.run)
 	}
@@ -212,7 +252,7 @@ func (q *line) look(waiting []*waiter, gone []lock.Request) {
 		}
 		turns = turns[len(w.requests):]
 		if come {
-			w.wakeUp()
+			wakeUp(w.wake)
 		}
 	}
 }
@@ -222,7 +262,7 @@ func (q *line) close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closing = true
 	for _, w := range q.waiting {
-		w.wakeUp()
+		wakeUp(w.wake)
 	}
 	q.mu.Unlock()
 	return wait.Group(ctx, &q.done, "the line of those who wait for locks")

@@ -16,11 +16,11 @@ import (
 func TestNoLookBeginsAfterClose(t *testing.T) {
 	t.Parallel()
 	p := &locktest.Memory{}
-	q := newLine(p, slog.New(slog.DiscardHandler))
+	q := newLine(p, nil, slog.New(slog.DiscardHandler))
 	if err := q.close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := q.join([]lock.Request{{Key: "late", Region: "LOCKS"}})
+	w := q.enter([]lock.Request{{Key: "late", Region: "LOCKS"}})
 	select {
 	case <-w.wake:
 	default:
@@ -74,11 +74,11 @@ func TestLineNotesThoseWhoComeAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &counted{}
-		q := newLine(p, slog.New(slog.DiscardHandler))
+		q := newLine(p, nil, slog.New(slog.DiscardHandler))
 		const callers = 20
 		waiting := make([]*waiter, callers)
 		for i := range waiting {
-			waiting[i] = q.join([]lock.Request{wanted})
+			waiting[i] = q.enter([]lock.Request{wanted})
 			synctest.Wait()
 		}
 		if noted, _ := p.counts(); noted != callers {
@@ -115,8 +115,8 @@ func TestLineForgetsOneWhoIsNotedTooLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &counted{}
-		q := newLine(p, slog.New(slog.DiscardHandler))
-		w := q.join([]lock.Request{wanted})
+		q := newLine(p, nil, slog.New(slog.DiscardHandler))
+		w := q.enter([]lock.Request{wanted})
 		synctest.Wait()
 		acquired := false
 		p.mu.Lock()

@@ -22,7 +22,7 @@ import (
 type Provider = lock.Provider
 
 // Capabilities are what a provider has beside exclusive locks. What is missing is refused with
-// [ErrUnsupported], but for the line, without which those who wait try again by themselves.
+// [ErrUnsupported], but for the line, in place of which each manager has a queue of its callers.
 type Capabilities = lock.Capabilities
 
 // DefaultRegion keeps general locks apart from those of the pollers.
@@ -97,7 +97,7 @@ type Manager struct {
 	// attempts has one for each attempt that runs, and no more room than the provider can
 	// make; nil where it does not say.
 	attempts chan struct{}
-	line     *line
+	order    order
 	failures *failures
 	metrics  *metrics
 }
@@ -119,7 +119,10 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 	if m.metrics, err = newMetrics(o, m.can.Name); err != nil {
 		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
-	m.line = newLine(m.can.Line, o.Logger)
+	m.order = newQueue(m.can.Notify, m.try, o)
+	if m.can.Line != nil {
+		m.order = newLine(m.can.Line, m.try, o.Logger)
+	}
 	m.failures = newFailures(m.can.FailureLog, o)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
 	if m.can.MostAttempts > 0 {
@@ -131,7 +134,7 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 // Close releases all leases, whose contexts end with [ErrClosed], refuses those who wait, and
 // closes the provider. It tries to release each of them also when ctx has ended.
 func (m *Manager) Close(ctx context.Context) error {
-	err := errors.Join(m.keeper.Close(ctx), m.line.close(ctx))
+	err := errors.Join(m.keeper.Close(ctx), m.order.close(ctx))
 	m.failures.close()
 	return errors.Join(err, closeProvider(m.opts.Provider))
 }
@@ -161,6 +164,7 @@ func closeProvider(p Provider) error {
 // Callers that wait stand in line: the lock goes to the greatest priority, and then to the
 // one who has waited for longest. None is passed by a caller whose mode does not go with
 // its own, not even by one that tries once.
+// Where the provider has no line, that is so among the callers of one manager.
 //
 // The error is a [*DescriptorError] for a descriptor that no lock can have, a
 // [*PolicyError] for one that a policy refuses, a [*HeldError] when another has kept the

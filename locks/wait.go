@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // Pauses are those between the attempts to take a lock that another holds. After the last
@@ -174,67 +173,60 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (lease
 		r.Place.Priority, r.Holds = how.priority, holds
 		requests[i] = r
 	}
-	leases, err = m.try(ctx, requests)
+	t := m.order.join(requests)
+	got := false
+	defer func() { // Also where the caller's pauses panic, which may be when they end.
+		t.leave(got)
+		for i := 0; !got && err == nil && i < len(leases); i++ {
+			_ = leases[i].Release(ctx)
+		}
+	}()
+	leases, err = t.try(ctx)
+	tries = 1
 	if mayWait(err) {
-		leases, tries, err = m.waitInLine(ctx, requests, how, err)
+		for pause := range how.pausesAfter(&err) {
+			var more int
+			leases, more, err = t.tryAfter(ctx, pause)
+			if tries += more; !mayWait(err) {
+				break
+			}
+		}
 	}
-	if err != nil {
-		return nil, tries + 1, asHeld(err, ds, tries+1)
+	if got = err == nil; !got {
+		return nil, tries, asHeld(err, ds, tries)
 	}
-	return leases, tries + 1, nil
+	return leases, tries, nil
+}
+
+// attempt tries once to take all locks.
+type attempt func(ctx context.Context, requests []lock.Request) ([]*lock.Lease, error)
+
+// order is in which the callers of this process get a lock that is held: the line of the
+// provider, or the queue where it has none.
+type order interface {
+	// join returns the turns of a caller.
+	join(requests []lock.Request) turns
+	// released tells those who wait for it that this process has released a lock.
+	released(key string)
+	// close refuses those who wait.
+	close(ctx context.Context) error
+}
+
+// turns are those of a caller: at its first attempt, and while it waits for another one.
+type turns interface {
+	// try makes an attempt.
+	try(ctx context.Context) ([]*lock.Lease, error)
+	// tryAfter tries again after the pause, and before it whenever the caller's turn may
+	// have come. It returns how often it tried. It is called after a refusal.
+	tryAfter(ctx context.Context, pause time.Duration) (leases []*lock.Lease, tries int, err error)
+	// leave ends the wait of a caller that has got the locks, or has given up. It is called
+	// once, at last.
+	leave(got bool)
 }
 
 // mayWait reports whether a later attempt may succeed: another has the lock, or the attempt
 // has waited in vain for others of this process.
 func mayWait(err error) bool { return errors.Is(err, ErrHeld) || errors.Is(err, lock.ErrBusy) }
-
-// waitInLine tries again, as often as it returns, while it may wait after the error, which
-// is that of the first attempt, and until waiting is over.
-func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how waiting, err error) ([]*lock.Lease, int, error) {
-	var leases []*lock.Lease
-	var w *waiter
-	over := false
-	defer func() { // Also where the caller's pauses panic, which may be when they end.
-		if w != nil {
-			m.line.leave(w)
-		}
-		for i := 0; !over && err == nil && i < len(leases); i++ {
-			_ = leases[i].Release(ctx)
-		}
-	}()
-	tries := 0
-	for pause := range how.pausesAfter(&err) {
-		if w == nil {
-			w = m.line.join(requests)
-		}
-		var more int
-		leases, more, err = m.tryAfter(ctx, requests, w, pause)
-		if tries += more; !mayWait(err) {
-			break
-		}
-	}
-	over = true
-	return leases, tries, err
-}
-
-// tryAfter tries again after the pause, and before it whenever the caller's turn may have
-// come. It returns how often it tried.
-func (m *Manager) tryAfter(ctx context.Context, requests []lock.Request, w *waiter, pause time.Duration) (leases []*lock.Lease, tries int, err error) {
-	for end := time.Now().Add(pause); ; {
-		how := wait.Until(ctx, time.Until(end), w.wake)
-		if how == wait.Canceled {
-			return nil, tries, context.Cause(ctx)
-		}
-		place := m.line.place(w)
-		for i := range requests {
-			requests[i].Place = place
-		}
-		leases, err := m.try(ctx, requests)
-		if tries++; how == wait.Elapsed || !mayWait(err) {
-			return leases, tries, err
-		}
-	}
-}
 
 // attemptWait is how long an attempt waits for others of this process.
 const attemptWait = 5 * time.Second
