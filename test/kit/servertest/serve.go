@@ -33,7 +33,7 @@ func (w Workdir) Prepare(cmd *exec.Cmd) error {
 // outlives it, must not be a command of ctx. One that does not answer in time
 // is sent the signal.
 func (w Workdir) Serve(ctx context.Context, cmd *exec.Cmd, ping func(context.Context) error, abort syscall.Signal) (*Process, error) {
-	p, err := w.launch(cmd, os.O_APPEND)
+	p, err := w.launch(cmd, os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}

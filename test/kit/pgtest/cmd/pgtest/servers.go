@@ -8,6 +8,7 @@ import (
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/redistest"
 )
 
 // servers run beside the command; nil where one could not be started.
@@ -54,4 +55,5 @@ func sweep() {
 	pgtest.Sweep()
 	mariatest.Sweep()
 	bouncertest.Sweep()
+	redistest.Sweep()
 }

@@ -1,0 +1,67 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/testbed"
+)
+
+// slots is how many a cluster has.
+const slots = 16384
+
+// Cluster gives a test a cluster of so many masters.
+func Cluster(t testing.TB, masters int) []*Server {
+	t.Helper()
+	all := make([]*Server, masters)
+	for i := range all {
+		all[i] = Start(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "5000")
+		all[i].Must(t, fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*slots/masters, (i+1)*slots/masters-1))
+		all[i].Must(t, fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
+		if i > 0 {
+			all[i].Must(t, fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", all[0].Port))
+		}
+	}
+	for _, s := range all {
+		err := testbed.Until(t.Context(), time.Minute, func() error { return s.says(t.Context(), "CLUSTER INFO", "cluster_state:ok") })
+		if err != nil {
+			t.Fatalf("a cluster of %d: %v", masters, err)
+		}
+	}
+	return all
+}
+
+// Replica gives a test a replica of the server that has caught up with it.
+func Replica(t testing.TB, of *Server) *Server {
+	t.Helper()
+	s := Start(t, "--replicaof", "127.0.0.1", fmt.Sprint(of.Port))
+	if err := testbed.Until(t.Context(), time.Minute, func() error { return s.says(t.Context(), "INFO replication", "master_link_status:up") }); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// says returns an error unless the answer, of several lines, has the word.
+func (s *Server) says(ctx context.Context, command, word string) error {
+	conn, err := net.DialTimeout("tcp", s.Address(), 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
+		return err
+	}
+	answer := make([]byte, 4096)
+	n, err := conn.Read(answer)
+	if err != nil || !strings.Contains(string(answer[:n]), word) {
+		return fmt.Errorf("%s: %q %w", command, answer[:n], err)
+	}
+	return ctx.Err()
+}
