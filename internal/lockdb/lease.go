@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,10 +12,6 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
-
-// releaseGrace bounds the release of a lock that is not wanted any more, or
-// whose acquisition was not answered.
-const releaseGrace = 2 * time.Second
 
 // Leases grants exclusive locks in INT_LOCK, of keys that are locked in no other mode. It is
 // a [lock.Provider].
@@ -50,14 +45,14 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	l.db.NoteLocked(r.Key, r.Region, r.Name, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
-		GiveBack(ctx, l, l.node.log, g)
+		lock.GiveBack(ctx, l, l.node.log, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
 		l.node.terms.Delete(g.Term)
 		return lock.Grant{}, l.heldError(ctx, r)
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			GiveBack(ctx, l, l.node.log, g)
+			lock.GiveBack(ctx, l, l.node.log, g)
 		}
 		l.node.terms.Delete(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
@@ -79,17 +74,6 @@ func StoredAll(grants []lock.Grant) []lock.Grant {
 		rows[i] = Stored(g)
 	}
 	return rows
-}
-
-// GiveBack releases locks that are not wanted any more, or whose acquisition was not answered.
-func GiveBack(ctx context.Context, p lock.Provider, log *slog.Logger, grants ...lock.Grant) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
-	defer cancel()
-	for _, g := range grants {
-		if err := p.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
-			log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
-		}
-	}
 }
 
 // heldError says who has the lock. What it finds may have changed since.

@@ -141,13 +141,13 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 	case isVerdict(err):
 		return nil, fmt.Errorf("steal lock %s: %w", grants[0].Key, err)
 	case err == nil && ctx.Err() != nil:
-		lockdb.GiveBack(ctx, p, p.log, grants...)
+		lock.GiveBack(ctx, p, p.log, grants...)
 		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
 		return nil, p.heldError(ctx, requests[n])
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			lockdb.GiveBack(ctx, p, p.log, grants...)
+			lock.GiveBack(ctx, p, p.log, grants...)
 		}
 		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, err)
 	}

@@ -28,6 +28,8 @@ type Harness struct {
 	// provider's clock, as it is after that clock was set back. Nil leaves out
 	// what would need it: a provider without a clock has no use for it.
 	Date func(t *testing.T, g lock.Grant, ahead time.Duration)
+	// Vanishes says that of a lease which is over nothing is left to be found.
+	Vanishes bool
 	// Failures returns all failures that are known. Required of a provider with a
 	// [lock.FailureLog], which keeps them for people.
 	Failures func(t *testing.T) []lock.Failure

@@ -1,0 +1,10 @@
+package redislock_test
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/test/kit/redistest"
+	"github.com/observerd/observerd/test/kit/waittest"
+)
+
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(redistest.Wrap(m)) }

@@ -1,0 +1,84 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+// requests counts what is sent to Redis, by how it ended.
+type requests struct{ total *prometheus.CounterVec }
+
+// codes are the ends of a request: the beginning of an answer that is an error, or what has
+// kept the answer away.
+var codes = []string{
+	"ok", "timeout", "network", "error",
+	"readonly", "noauth", "wrongpass", "noperm", "loading", "clusterdown", "masterdown", "moved", "ask", "tryagain", "oom", "busy", "noscript",
+}
+
+func newRequests(reg prometheus.Registerer) (requests, error) {
+	total := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "observerd_locks_provider_requests_total",
+		Help: "Requests to the servers of a lock provider by how they ended: ok, the code of an error, or why there was no answer.",
+	}, []string{"provider", "code"})
+	if reg == nil {
+		return requests{total}, nil
+	}
+	err := reg.Register(total)
+	var there prometheus.AlreadyRegisteredError
+	if errors.As(err, &there) {
+		if same, ok := there.ExistingCollector.(*prometheus.CounterVec); ok {
+			return requests{same}, nil
+		}
+	}
+	return requests{total}, err
+}
+
+func (r requests) count(err error) {
+	r.total.WithLabelValues("redis", codeOf(err)).Inc()
+}
+
+func codeOf(err error) string {
+	var answer redis.Error
+	var slow net.Error
+	switch {
+	case err == nil || errors.Is(err, redis.Nil):
+		return "ok"
+	case errors.As(err, &answer):
+		code, _, _ := strings.Cut(strings.ToLower(answer.Error()), " ")
+		for _, known := range codes {
+			if code == known {
+				return code
+			}
+		}
+		return "error"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &slow) && slow.Timeout():
+		return "timeout"
+	}
+	return "network"
+}
+
+// DialHook implements [redis.Hook].
+func (r requests) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (r requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		r.count(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (r requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		r.count(err)
+		return err
+	}
+}

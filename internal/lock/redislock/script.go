@@ -1,0 +1,63 @@
+package redislock
+
+import (
+	"context"
+	_ "embed" // The scripts.
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed lua/prelude.lua
+	prelude string
+	//go:embed lua/acquire.lua
+	acquireLua string
+	//go:embed lua/renew.lua
+	renewLua string
+	//go:embed lua/release.lua
+	releaseLua string
+	//go:embed lua/steal.lua
+	stealLua string
+	//go:embed lua/find.lua
+	findLua string
+
+	acquireScript = redis.NewScript(prelude + acquireLua)
+	renewScript   = redis.NewScript(prelude + renewLua)
+	releaseScript = redis.NewScript(prelude + releaseLua)
+	stealScript   = redis.NewScript(prelude + stealLua)
+	findScript    = redis.NewScript(prelude + findLua)
+)
+
+// call is the use of a script.
+type call struct {
+	keys []string
+	args []any
+}
+
+// runAll runs a script for each of the calls, in one round trip. A server that has forgotten
+// the script is sent it.
+func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Script, calls []call) []*redis.Cmd {
+	send := func(run func(pipe redis.Pipeliner, c call) *redis.Cmd, which []int, into []*redis.Cmd) {
+		pipe := client.Pipeline()
+		for _, i := range which {
+			into[i] = run(pipe, calls[i])
+		}
+		_, _ = pipe.Exec(ctx) // Each command has its error.
+	}
+	answers, all := make([]*redis.Cmd, len(calls)), make([]int, len(calls))
+	for i := range all {
+		all[i] = i
+	}
+	send(func(pipe redis.Pipeliner, c call) *redis.Cmd { return script.EvalSha(ctx, pipe, c.keys, c.args...) }, all, answers)
+	var forgotten []int
+	for i, a := range answers {
+		if a.Err() != nil && strings.HasPrefix(a.Err().Error(), "NOSCRIPT") {
+			forgotten = append(forgotten, i)
+		}
+	}
+	if len(forgotten) > 0 {
+		send(func(pipe redis.Pipeliner, c call) *redis.Cmd { return script.Eval(ctx, pipe, c.keys, c.args...) }, forgotten, answers)
+	}
+	return answers
+}
