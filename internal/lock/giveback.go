@@ -20,4 +20,3 @@ func GiveBack(ctx context.Context, p Provider, log *slog.Logger, grants ...Grant
 		}
 	}
 }
-

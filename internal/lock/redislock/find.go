@@ -49,7 +49,9 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b lock.Held) int { return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term)) })
+	slices.SortFunc(found, func(a, b lock.Held) int {
+		return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term))
+	})
 	return found[:min(len(found), q.Limit)], nil
 }
 

@@ -42,7 +42,8 @@ const dialTimeout = 5 * time.Second
 
 // Options configure a provider.
 type Options struct {
-	// URL is redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS. Required.
+	// URL is redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS. Open of package
+	// locks/redis sets it.
 	URL string
 	// Password is used in the place of that in URL, unless it is empty.
 	Password string
