@@ -100,7 +100,7 @@ final class Contender {
 
 	/** Takes a lock as another application, which is then gone. */
 	private void abandon(String name) throws InterruptedException {
-		Node other = new Node(this.options.url(), this.options.duration("ttl"), 1, this.options.plainKeys());
+		Node other = Nodes.open(this.options, 1);
 		try {
 			if (other.door().tryLock(name, this.options.number("wait"))) {
 				this.summary.abandoned.incrementAndGet();

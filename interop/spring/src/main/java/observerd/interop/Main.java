@@ -1,6 +1,5 @@
 package observerd.interop;
 
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,14 +7,10 @@ import java.util.stream.Collectors;
 
 import com.zaxxer.hikari.HikariDataSource;
 
-import org.springframework.core.io.ClassPathResource;
 import org.springframework.dao.DataAccessException;
-import org.springframework.integration.jdbc.lock.JdbcLockRegistry;
 import org.springframework.integration.util.UUIDConverter;
-import org.springframework.jdbc.datasource.init.DatabasePopulatorUtils;
-import org.springframework.jdbc.datasource.init.ResourceDatabasePopulator;
 
-/** Verbs: version, schema makes Spring's tables, keys hashes names, try takes a lock, contend takes many. */
+/** Verbs: version, schema makes Spring's tables, keys hashes names, try takes a lock, contend takes many. Nodes has their locks. */
 public final class Main {
 
 	private Main() {
@@ -24,7 +19,7 @@ public final class Main {
 	public static void main(String[] arguments) throws Exception {
 		List<String> rest = List.of(arguments).subList(1, arguments.length);
 		switch (arguments[0]) {
-			case "schema" -> schema(new Options(rest));
+			case "schema" -> Nodes.schema(new Options(rest));
 			case "keys" -> System.out.println(rest.stream()
 					.map(name -> Summary.quoted(UUIDConverter.getUUID(name).toString()))
 					.collect(Collectors.joining(",", "[", "]")));
@@ -35,17 +30,9 @@ public final class Main {
 		}
 	}
 
-	/** Runs the script that the library brings, unchanged. */
-	private static void schema(Options options) {
-		try (HikariDataSource source = Node.pool(options.url(), 1)) {
-			DatabasePopulatorUtils.execute(new ResourceDatabasePopulator(
-					new ClassPathResource("org/springframework/integration/jdbc/schema-postgresql.sql")), source);
-		}
-	}
-
 	/** Tries once to take a lock, and says what the application is told. */
 	private static String attempt(Options options) throws InterruptedException {
-		try (Node node = new Node(options.url(), Duration.ofSeconds(10), 1, false)) {
+		try (Node node = Nodes.open(options, 1)) {
 			return String.valueOf(node.door().tryLock("x", 0));
 		}
 		catch (DataAccessException e) {
@@ -58,10 +45,10 @@ public final class Main {
 		List<Node> nodes = new ArrayList<>();
 		List<Thread> threads = new ArrayList<>();
 		int perNode = options.number("threads");
-		try (HikariDataSource source = Node.pool(options.url(), 4)) {
+		try (HikariDataSource source = Witness.pool(options.url(), 4)) {
 			List<Contender> contenders = new ArrayList<>();
 			for (int n = 0; n < options.number("nodes"); n++) {
-				Node node = new Node(options.url(), options.duration("ttl"), perNode, options.plainKeys());
+				Node node = Nodes.open(options, perNode);
 				nodes.add(node);
 				for (int t = 0; t < perNode; t++) {
 					String holder = "java-" + n + "-" + t;
@@ -86,7 +73,7 @@ public final class Main {
 	}
 
 	private static String version() {
-		String version = JdbcLockRegistry.class.getPackage().getImplementationVersion();
+		String version = Nodes.version();
 		return version == null ? "unknown" : version;
 	}
 

@@ -1,70 +1,16 @@
 package observerd.interop;
 
-import java.time.Duration;
-import java.util.UUID;
-
-import javax.sql.DataSource;
-
-import com.zaxxer.hikari.HikariConfig;
-import com.zaxxer.hikari.HikariDataSource;
-
-import org.springframework.context.annotation.AnnotationConfigApplicationContext;
-import org.springframework.context.annotation.Configuration;
-import org.springframework.integration.jdbc.lock.LockRepository;
-import org.springframework.jdbc.support.JdbcTransactionManager;
-import org.springframework.transaction.PlatformTransactionManager;
-import org.springframework.transaction.annotation.EnableTransactionManagement;
-
-/** A lock registry wired as in an application, with a client id, a pool and a context of its own. */
-final class Node implements AutoCloseable {
-
-	/** Up to 5.5 the repository's transactions are annotations. */
-	@Configuration(proxyBeanMethods = false)
-	@EnableTransactionManagement
-	static class Transactions {
-
-	}
-
-	private final AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
-
-	private final HikariDataSource source;
-
-	private final Door door;
-
-	Node(String url, Duration ttl, int connections, boolean plainKeys) {
-		this.source = pool(url, connections);
-		this.context.register(Transactions.class);
-		this.context.registerBean("dataSource", DataSource.class, () -> this.source);
-		this.context.registerBean("transactionManager", PlatformTransactionManager.class,
-				() -> new JdbcTransactionManager(this.source));
-		this.context.registerBean("repository", LockRepository.class,
-				() -> Generation.repository(this.source, UUID.randomUUID().toString(), ttl));
-		this.context.refresh();
-		LockRepository repository = this.context.getBean("repository", LockRepository.class);
-		this.door = plainKeys ? Door.repository(repository, ttl) : Door.registry(Generation.registry(repository, ttl));
-	}
-
-	static HikariDataSource pool(String url, int connections) {
-		HikariConfig config = new HikariConfig();
-		config.setJdbcUrl(url);
-		config.setMaximumPoolSize(connections);
-		return new HikariDataSource(config);
-	}
+/** An application with a lock registry of its own. */
+interface Node extends AutoCloseable {
 
 	/** The way to its locks; each node has one, which its threads share. */
-	Door door() {
-		return this.door;
-	}
+	Door door();
 
-	/** Ends as an application that is stopped: the repository deletes its rows. */
+	/** Ends as an application that is stopped. */
 	@Override
-	public void close() {
-		this.context.close();
-	}
+	void close();
 
-	/** Ends as an application that is killed: its rows stay. */
-	void kill() {
-		this.source.close();
-	}
+	/** Ends as an application that is killed: its locks stay. */
+	void kill();
 
 }

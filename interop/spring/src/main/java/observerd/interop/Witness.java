@@ -7,6 +7,9 @@ import java.sql.SQLException;
 
 import javax.sql.DataSource;
 
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+
 /**
  * Sees in the database who is in the section that a lock protects. It knows nothing of locks: a
  * primary key refuses the second of two, and a counter that each reads at its beginning and writes
@@ -21,6 +24,13 @@ final class Witness {
 	Witness(DataSource source, String holder) {
 		this.source = source;
 		this.holder = holder;
+	}
+
+	static HikariDataSource pool(String url, int connections) {
+		HikariConfig config = new HikariConfig();
+		config.setJdbcUrl(url);
+		config.setMaximumPoolSize(connections);
+		return new HikariDataSource(config);
 	}
 
 	/** Notes the beginning, and returns the counter. */
