@@ -7,29 +7,25 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // contender is one thread of ours.
 type contender struct {
+	side     side
 	witness  witness
 	provider lock.Provider
 	keeper   *lock.Keeper
-	format   lockdb.KeyFormat
-	names    []string
 	holder   string
 	random   *rand.Rand
-	// shares lets it share every other lock.
-	shares bool
-	tally  *tally
+	tally    *tally
 }
 
 func (c *contender) run(ctx context.Context, end time.Time) error {
 	for time.Now().Before(end) && ctx.Err() == nil {
-		name := c.names[c.random.IntN(len(c.names))]
-		r := lock.Request{Key: lockdb.Key(c.format, name), Region: "DEFAULT", TTL: ttl, Name: name, Node: c.holder}
-		if c.shares {
+		r := c.side.request(c.side.names[c.random.IntN(len(c.side.names))])
+		r.Node = c.holder
+		if c.side.shares {
 			r.Mode = []lock.Mode{lock.Exclusive, lock.Shared}[c.random.IntN(2)]
 		}
 		var err error

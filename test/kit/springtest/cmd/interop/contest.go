@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -48,8 +49,9 @@ type tally struct {
 
 // contention is Java's side of a contest.
 type contention struct {
-	names  []string
-	format lockdb.KeyFormat
+	names []string
+	// keys is how its locks are made of the names.
+	keys string
 	// hold and pause are the longest times under a lock and between two.
 	time, hold, pause time.Duration
 	// Once in so many rounds a lock is held beyond its TTL, or abandoned; 0 is
@@ -59,11 +61,7 @@ type contention struct {
 }
 
 func (t *trial) contend(ctx context.Context, c contention) (*process, error) {
-	keys := "hashed"
-	if c.format == lockdb.KeyPlain {
-		keys = "plain"
-	}
-	args := []string{"contend", "url=" + t.jdbc, "locks=" + strings.Join(c.names, ","), "keys=" + keys}
+	args := append([]string{"contend", "url=" + t.jdbc, "locks=" + strings.Join(c.names, ","), "keys=" + c.keys}, t.store...)
 	for name, value := range map[string]int64{
 		"nodes": nodes, "threads": int64(c.threads), "seed": t.settings.seed, "time": c.time.Milliseconds(), "ttl": ttl.Milliseconds(),
 		"hold": c.hold.Milliseconds(), "pause": c.pause.Milliseconds(), "wait": wait.Milliseconds(),
@@ -78,21 +76,57 @@ func (t *trial) contend(ctx context.Context, c contention) (*process, error) {
 	return p, p.ready()
 }
 
-// contest lets both sides contend for the locks. With shares, ours share every other one.
-func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, shares bool, d time.Duration) error {
+// side is ours.
+type side struct {
+	names []string
+	// request is that of a lock by its name.
+	request func(name string) lock.Request
+	// open returns the provider of a node of its own, and what closes it.
+	open func(ctx context.Context) (lock.Provider, io.Closer, error)
+	// shares lets it share every other lock.
+	shares bool
+}
+
+// keysOf is how Java makes its keys in the table.
+func keysOf(format lockdb.KeyFormat) string {
+	if format == lockdb.KeyPlain {
+		return "plain"
+	}
+	return "hashed"
+}
+
+// rows lets both sides contend for rows of INT_LOCK. With shares, ours share every other one.
+func (t *trial) rows(ctx context.Context, format lockdb.KeyFormat, shares bool, d time.Duration) error {
+	ours := side{
+		names: contested(format), shares: shares,
+		request: func(name string) lock.Request {
+			return lock.Request{Key: lockdb.Key(format, name), Region: "DEFAULT", TTL: ttl, Name: name}
+		},
+		open: func(ctx context.Context) (lock.Provider, io.Closer, error) {
+			db, err := t.node(ctx)
+			if err != nil || !shares {
+				return db.Leases(), db, err
+			}
+			return database.On(db, slog.New(slog.DiscardHandler)), db, nil
+		},
+	}
+	return t.contest(ctx, keysOf(format), string(format)+" keys", ours, d)
+}
+
+// contest lets both sides contend for the locks.
+func (t *trial) contest(ctx context.Context, keys, title string, side side, d time.Duration) error {
 	if err := t.witness.clear(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, d+5*time.Minute)
 	defer cancel()
-	names := contested(format)
 	p, err := t.contend(ctx, contention{
-		names: names, format: format, time: d, hold: hold, longEvery: longEvery, abandonEvery: abandonEvery, threads: threads,
+		names: side.names, keys: keys, time: d, hold: hold, longEvery: longEvery, abandonEvery: abandonEvery, threads: threads,
 	})
 	if err != nil {
 		return err
 	}
-	ours, err := t.ours(ctx, format, shares, names, time.Now().Add(d))
+	ours, err := t.ours(ctx, side, time.Now().Add(d))
 	var java summary
 	if err := errors.Join(p.end(&java), err); err != nil {
 		return err
@@ -101,12 +135,12 @@ func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, shares boo
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "%s, %s keys%s, %s: overlaps %d; sections %d of Java, %d of ours, handovers %d; fences that went back %d\n",
-		t.name(), format, map[bool]string{true: ", shared by ours"}[shares], d.Round(time.Second), s.overlaps+s.crossings+s.lost, s.java, s.ours, s.handovers, s.regressions)
+	fmt.Fprintf(t.out, "%s, %s%s, %s: overlaps %d; sections %d of Java, %d of ours, handovers %d; fences that went back %d\n",
+		t.name(), title, map[bool]string{true: ", shared by ours"}[side.shares], d.Round(time.Second), s.overlaps+s.crossings+s.lost, s.java, s.ours, s.handovers, s.regressions)
 	fmt.Fprintf(t.out, "  Java: %s\n", java)
 	fmt.Fprintf(t.out, "  ours: acquired %d, refused %d, abandoned %d, held beyond the TTL %d, lost %d\n",
 		ours.acquired.Load(), ours.refused.Load(), ours.abandoned.Load(), ours.long.Load(), ours.lost.Load())
-	if !shares {
+	if !side.shares {
 		return errors.Join(java.verdict(), s.verdict())
 	}
 	fmt.Fprintf(t.out, "  readers: %d sections, %d of them beside another reader, %d beside one who had the lock alone\n", s.readers, s.shared, s.disturbed)
@@ -141,27 +175,22 @@ func contested(format lockdb.KeyFormat) (names []string) {
 }
 
 // ours runs our side until the end.
-func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, shares bool, names []string, end time.Time) (*tally, error) {
+func (t *trial) ours(ctx context.Context, side side, end time.Time) (*tally, error) {
 	counts := &tally{}
 	var mu sync.Mutex
 	var errs []error
 	var work sync.WaitGroup
 	for n := range nodes {
-		db, err := t.node(ctx)
+		provider, closer, err := side.open(ctx)
 		if err != nil {
 			return counts, err
-		}
-		provider := lock.Provider(db.Leases())
-		if shares {
-			provider = database.On(db, slog.New(slog.DiscardHandler))
 		}
 		keeper := lock.NewKeeper(lock.KeeperOptions{Provider: provider})
 		work.Go(func() {
 			var threadsOf sync.WaitGroup
 			for i := range threads {
 				c := &contender{
-					witness: t.witness, provider: provider, keeper: keeper, format: format, names: names, tally: counts,
-					shares: shares,
+					side: side, witness: t.witness, provider: provider, keeper: keeper, tally: counts,
 					holder: fmt.Sprintf("ours-%d-%d", n, i), random: rand.New(rand.NewPCG(uint64(t.settings.seed), uint64(n*threads+i))), //nolint:gosec // A seed.
 				}
 				threadsOf.Go(func() {
@@ -173,7 +202,7 @@ func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, shares bool, 
 				})
 			}
 			threadsOf.Wait()
-			err := errors.Join(keeper.Close(context.WithoutCancel(ctx)), db.Close())
+			err := errors.Join(keeper.Close(context.WithoutCancel(ctx)), closer.Close())
 			mu.Lock()
 			defer mu.Unlock()
 			errs = append(errs, err)

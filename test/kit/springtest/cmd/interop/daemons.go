@@ -48,7 +48,7 @@ func (t *trial) daemons(ctx context.Context) (err error) {
 		return err
 	}
 	p, err := t.contend(ctx, contention{
-		names: []string{"order-observer-poll", "inventory-observer-poll", "wes-observer-poll"}, format: lockdb.KeySpring,
+		names: []string{"order-observer-poll", "inventory-observer-poll", "wes-observer-poll"}, keys: keysOf(lockdb.KeySpring),
 		time: t.settings.time, hold: 200 * time.Millisecond, pause: time.Second, longEvery: 60, abandonEvery: 60, threads: 1,
 	})
 	if err != nil {

@@ -1,10 +1,11 @@
-// Command interop runs the real JdbcLockRegistry of Spring Integration beside
-// nodes of ours on one table, and checks that they exclude each other:
+// Command interop runs the real lock registries of Spring Integration beside ours, the
+// JdbcLockRegistry on one table and the RedisLockRegistry on one Redis, and checks that they
+// exclude each other:
 //
-//	interop -time 1m -only spring6,spring7
+//	interop -time 1m -only spring6,spring7,redis
 //
-// It needs a JDK of at least 17, Maven, and the programs of a PostgreSQL
-// server. Without a JDK or Maven it says so and succeeds.
+// It needs a JDK of at least 17, Maven, and the programs of PostgreSQL and Redis
+// servers. Without a JDK or Maven it says so and succeeds.
 package main
 
 import (
@@ -56,7 +57,7 @@ func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags.StringVar(&s.project, "project", "interop/spring", "the `folder` of the Maven project")
 	flags.StringVar(&s.cache, "cache", ".cache/interop-spring", "the `folder` that is written to")
 	flags.StringVar(&s.repository, "m2", ".cache/m2", "Maven's local repository")
-	flags.StringVar(&s.only, "only", "spring5,spring6,spring7", "the generations to run")
+	flags.StringVar(&s.only, "only", "spring5,spring6,spring7,redis", "the generations to run, and the registry of Redis")
 	flags.DurationVar(&s.time, "time", time.Minute, "how long the sides contend in each generation")
 	flags.Int64Var(&s.seed, "seed", 1, "the seed of all that is random")
 	flags.BoolVar(&s.offline, "offline", false, "do not let Maven ask for anything that it has not got yet")
@@ -127,7 +128,7 @@ func all(ctx context.Context, s settings, tools tools, stdout, stderr io.Writer)
 			continue
 		}
 		fmt.Fprintf(stderr, "interop-spring: building and running %s\n", g)
-		j, err := tools.build(ctx, s, g)
+		j, err := tools.build(ctx, s, g.String(), s.versions[g])
 		if err == nil {
 			err = (&trial{settings: s, server: server, java: j, generation: g, binary: binary, out: stdout}).run(ctx)
 		}
@@ -136,6 +137,16 @@ func all(ctx context.Context, s settings, tools tools, stdout, stderr io.Writer)
 		}
 		if ctx.Err() != nil {
 			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
+	}
+	if strings.Contains(s.only, redisProfile) {
+		fmt.Fprintf(stderr, "interop-spring: building and running %s\n", redisProfile)
+		j, err := tools.build(ctx, s, redisProfile, "")
+		if err == nil {
+			err = (&trial{settings: s, server: server, java: j, out: stdout}).redis(ctx)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", redisProfile, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/servertest"
-	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // oldestJava is what Spring 6 and 7 need.
@@ -66,15 +65,16 @@ func (t tools) print(out io.Writer) {
 	fmt.Fprintf(out, "%s; %s\n", t.java, t.maven)
 }
 
-// build builds the program for a generation, and returns it.
-func (t tools) build(ctx context.Context, s settings, g springtest.Generation) (java, error) {
-	folder := filepath.Join(s.cache, g.String())
-	args := []string{"--batch-mode", "--quiet", "-Dmaven.repo.local=" + s.repository, "-Doutput=" + folder, "-P" + g.String()}
+// build builds the program by a profile of the project, and returns it. An empty version of
+// the library is the project's.
+func (t tools) build(ctx context.Context, s settings, profile, version string) (java, error) {
+	folder := filepath.Join(s.cache, profile)
+	args := []string{"--batch-mode", "--quiet", "-Dmaven.repo.local=" + s.repository, "-Doutput=" + folder, "-P" + profile}
 	if s.offline {
 		args = append(args, "--offline")
 	}
-	if v := s.versions[g]; v != "" {
-		args = append(args, "-Dspring.integration="+v)
+	if version != "" {
+		args = append(args, "-Dspring.integration="+version)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()

@@ -26,8 +26,10 @@ type trial struct {
 	out        io.Writer
 
 	url, jdbc string
-	version   string
-	witness   witness
+	// store are the arguments of Java that say where the locks are, beside the table.
+	store   []string
+	version string
+	witness witness
 }
 
 // locks are those of the contests, the last three those of daemons.
@@ -61,8 +63,8 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return err
 	}
 	errs := []error{t.compareKeys(ctx), t.otherTable(ctx)}
-	errs = append(errs, t.contest(ctx, lockdb.KeySpring, false, t.settings.time), t.contest(ctx, lockdb.KeyPlain, false, t.settings.time/3),
-		t.contest(ctx, lockdb.KeySpring, true, t.settings.time), t.daemons(ctx))
+	errs = append(errs, t.rows(ctx, lockdb.KeySpring, false, t.settings.time), t.rows(ctx, lockdb.KeyPlain, false, t.settings.time/3),
+		t.rows(ctx, lockdb.KeySpring, true, t.settings.time), t.daemons(ctx))
 	after, err := springtest.Catalogue(ctx, t.url)
 	if err == nil && after != before {
 		err = fmt.Errorf("the catalogue says of INT_LOCK\n%s\nand before us\n%s", after, before)
@@ -73,26 +75,37 @@ func (t *trial) run(ctx context.Context) (err error) {
 	return errors.Join(append(errs, err)...)
 }
 
-func (t *trial) name() string { return fmt.Sprintf("spring-integration-jdbc %s", t.version) }
+func (t *trial) name() string {
+	if t.store != nil {
+		return "spring-integration-redis " + t.version
+	}
+	return "spring-integration-jdbc " + t.version
+}
 
 // prepare makes the database, with the script that the library brings.
 func (t *trial) prepare(ctx context.Context) error {
-	admin, err := sql.Open("pgx", t.server.URL("postgres"))
-	if err != nil {
-		return err
-	}
-	_, err = admin.ExecContext(ctx, `CREATE DATABASE `+t.generation.String())
-	if err := errors.Join(err, admin.Close()); err != nil {
-		return fmt.Errorf("make a database: %w", err)
-	}
-	t.url = t.server.URL(t.generation.String())
-	if t.jdbc, err = jdbc(t.url); err != nil {
+	if err := t.database(ctx, t.generation.String()); err != nil {
 		return err
 	}
 	if err := t.java.run(ctx, &t.version, "version"); err != nil {
 		return err
 	}
 	return t.java.run(ctx, nil, "schema", "url="+t.jdbc)
+}
+
+// database makes an empty database.
+func (t *trial) database(ctx context.Context, name string) error {
+	admin, err := sql.Open("pgx", t.server.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = admin.ExecContext(ctx, `CREATE DATABASE `+name)
+	if err := errors.Join(err, admin.Close()); err != nil {
+		return fmt.Errorf("make a database: %w", err)
+	}
+	t.url = t.server.URL(name)
+	t.jdbc, err = jdbc(t.url)
+	return err
 }
 
 // node opens the database as one more node does.
@@ -168,7 +181,7 @@ func (t *trial) otherTable(ctx context.Context) error {
 		return err
 	}
 	var got string
-	if err := t.java.run(ctx, &got, "try", "url="+where); err != nil {
+	if err := t.java.run(ctx, &got, "try", "url="+where, "keys=hashed", "ttl=10000"); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.out, "%s on the table of %s: a free lock answers %s\n", t.name(), other, got)
