@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
@@ -33,13 +32,14 @@ type execution struct {
 	ttl, wait, grace   time.Duration
 	atLeast, maxHold   time.Duration
 	priority           int
+	provider           *string
 }
 
 func (c *cli) locksCommand() *cobra.Command {
 	l := lockCommands{c}
 	g := group("locks", "Use the lock system for other work",
-		l.list(), l.show(), l.stats(), l.release(), c.stealCommand(), c.execCommand(), c.policyCommand())
-	g.Long = "Use the lock system for other work. What the locks of each coordination database have:\n\n" + lockProvidersText()
+		l.list(), l.show(), l.stats(), l.release(), l.sweep(), c.stealCommand(), c.execCommand(), c.policyCommand())
+	g.Long = "Use the lock system for other work. What the locks of each kind of provider have; the first two\nare coordination databases:\n\n" + lockProvidersText()
 	return g
 }
 
@@ -48,9 +48,10 @@ func (c *cli) execCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec COMMAND [ARGUMENT …]",
 		Short: "Run a command under a lock of the cluster",
-		Long: `Run a command while this process holds a lock in the coordination database. The lock
-is renewed while the command runs, and released when it has ended. If the lock is
-lost, the command gets SIGTERM, and SIGKILL after the grace.
+		Long: `Run a command while this process holds a lock in the coordination database, or at the
+provider that --provider names. The lock is renewed while the command runs, and released
+when it has ended. If the lock is lost, the command gets SIGTERM, and SIGKILL after the
+grace.
 
 The command inherits stdin, stdout and stderr. Signals are passed on to it and to what
 it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
@@ -84,6 +85,7 @@ executed. See 'observerd help exit-codes' for the others.`,
 // heldFlags are those of a lock that is held while a command runs.
 func (e *execution) heldFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	e.provider = providerFlag(cmd)
 	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
 	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.maxHold, "max-hold", 0, "how long the command may run before it is ended as after a loss; 0s: no bound")
@@ -130,7 +132,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	return e.hold(cmd.Context(), l, args)
 }
 
-// openLocks opens the database for a lock that is allowed.
+// openLocks opens the provider for a lock that is allowed.
 func (e *execution) openLocks(ctx context.Context, d locks.Descriptor) (*locks.Manager, error) {
 	// Warnings are for those who configure, and not for those whom cron tells of each line.
 	cfg, _, err := e.loadConfig()
@@ -147,7 +149,7 @@ func (e *execution) openLocks(ctx context.Context, d locks.Descriptor) (*locks.M
 	}
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	return admin.OpenLocks(ctx, cfg, e.quietLogger(cfg.Log))
+	return e.lockSystem(cfg, *e.provider).Open(ctx)
 }
 
 func (e *execution) closeLocks(ctx context.Context, m *locks.Manager) {

@@ -66,7 +66,7 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease is over, and that nobody has taken since")
 	flags.IntVar(&f.Limit, "limit", 100, "the most that are listed")
 	watch := watchFlag(cmd)
-	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	output, timeout, provider := outputFlag(cmd), timeoutFlag(cmd, operateTimeout), providerFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f.Mode = locks.Mode(mode)
 		if f.Limit <= 0 {
@@ -81,7 +81,7 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 			return err
 		}
 		list := func(ctx context.Context, w io.Writer) error {
-			found, err := admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
+			found, err := c.lockSystem(cfg, *provider).Find(ctx, f)
 			if err == nil && unknown != nil && len(found) == 0 {
 				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
 				unknown = nil // Once is enough, also with --watch.
@@ -136,18 +136,16 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		Example: `  observerd locks show lock:exclusive:audit:processing:status-reconciliation`,
 		Args:    takes(1, 1),
 	}
-	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	output, ask := outputFlag(cmd), c.asks(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
 		if err != nil {
 			return usageError{err}
 		}
-		cfg, _, err := c.loadConfig()
-		if err != nil {
-			return err
-		}
-		found, err := c.holders(cmd.Context(), cfg, *timeout, d)
-		return answer(c.stdout, *output, each(found, heldOf), err, func() error { return c.printHolders(d, found) })
+		return ask(func(ctx context.Context, system admin.LockSystem) error {
+			found, err := system.Find(ctx, admin.HoldersOf(d))
+			return answer(c.stdout, *output, each(found, heldOf), err, func() error { return c.printHolders(d, found) })
+		})
 	}
 	return cmd
 }
@@ -179,13 +177,14 @@ func (c lockCommands) release() *cobra.Command {
 		Long: `Take a lock from the holder whose term 'observerd locks show' has shown, and no other.
 The holder notices it within a third of its TTL, and may work on until then; what it
 writes under a guard or with its fencing token is refused at once. The audit table
-has who did it. The exit code is 75 if no holder has that term.`,
+has who did it; for another provider than the database a line of the log on stderr has it.
+The exit code is 75 if no holder has that term.`,
 		Example: `  observerd locks release lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001`,
 		Args:    takes(1, 1),
 	}
 	cmd.Flags().StringVar(&term, "term", "", "the holder's `term`; required")
 	by := byFlags(cmd)
-	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	output, ask := outputFlag(cmd), c.asks(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
 		if err != nil {
@@ -195,21 +194,17 @@ has who did it. The exit code is 75 if no holder has that term.`,
 		if err != nil {
 			return usageError{err}
 		}
-		cfg, _, err := c.loadConfig()
-		if err != nil {
-			return err
-		}
-		err = c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Config: cfg}, func(ctx context.Context, operator *admin.Operator) error {
-			return operator.ReleaseLock(ctx, d, id, by())
-		})
-		if errors.Is(err, locks.ErrLost) {
-			var found []locks.Found
-			if found, err = c.holders(cmd.Context(), cfg, *timeout, d); err == nil {
-				err = noHolder(d, id, found)
+		return ask(func(ctx context.Context, system admin.LockSystem) error {
+			err := system.Release(ctx, d, id, by())
+			if errors.Is(err, locks.ErrLost) {
+				var found []locks.Found
+				if found, err = system.Find(ctx, admin.HoldersOf(d)); err == nil {
+					err = noHolder(d, id, found)
+				}
+				return err
 			}
-			return err
-		}
-		return c.line(*output, jsonObject{{"lock", d.String()}, {"term", id}}, err, "%s: released", escaped(d.Key()))
+			return c.line(*output, jsonObject{{"lock", d.String()}, {"term", id}}, err, "%s: released", escaped(d.Key()))
+		})
 	}
 	return cmd
 }
@@ -239,15 +234,28 @@ func noHolder(d locks.Descriptor, term string, found []locks.Found) error {
 	return codeError{exitNotAcquired, fmt.Errorf("no holder of %s has the term %s%s", d.Key(), term, &others)}
 }
 
-// holders returns who holds the lock, in whatever mode and for whatever it does.
-func (c lockCommands) holders(ctx context.Context, cfg *config.Config, timeout time.Duration, d locks.Descriptor) ([]locks.Found, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), holdersOf(d))
+// asks adds the flags of a command that asks a lock provider once, and returns how it does.
+func (c lockCommands) asks(cmd *cobra.Command) func(act func(context.Context, admin.LockSystem) error) error {
+	timeout, provider := timeoutFlag(cmd, operateTimeout), providerFlag(cmd)
+	return func(act func(context.Context, admin.LockSystem) error) error {
+		cfg, _, err := c.loadConfig()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
+		defer cancel()
+		return act(ctx, c.lockSystem(cfg, *provider))
+	}
 }
 
-// holdersOf finds all who hold a lock.
-func holdersOf(d locks.Descriptor) locks.Filter { return locks.Filter{Key: d.Key(), Limit: 1 << 20} }
+// providerFlag adds --provider, which says whose locks a command is about.
+func providerFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("provider", config.DatabaseProvider, "the `id` of the lock provider, of those below locks.providers; database is the coordination database")
+}
+
+func (c *cli) lockSystem(cfg *config.Config, provider string) admin.LockSystem {
+	return admin.LockSystem{Config: cfg, Logger: c.quietLogger(cfg.Log), Provider: provider}
+}
 
 // lockStats is what locks stats prints with -o json.
 type lockStats struct {
@@ -287,24 +295,41 @@ forgotten 7 days after the last one. Of those who wait it is not known what for:
 count for the predicate of the last holder.
 
 How many locks are acquired in a second, and how long that takes, each process knows of
-itself: see the metrics of package locks.`,
+itself: see the metrics of package locks. Only the coordination database keeps counts.`,
 		Example: `  observerd locks stats
   observerd locks stats --top 50 -o json`,
 		Args: takes(0, 0),
 	}
 	top := cmd.Flags().Int("top", 10, "how many of the locks for which most have failed")
-	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	output, ask := outputFlag(cmd), c.asks(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *top <= 0 {
 			return usageError{errors.New("--top is not positive")}
 		}
-		cfg, _, err := c.loadConfig()
-		if err != nil {
-			return err
-		}
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Config: cfg}, func(ctx context.Context, operator *admin.Operator) error {
-			s, err := operator.LockStats(ctx, *top)
+		return ask(func(ctx context.Context, system admin.LockSystem) error {
+			s, err := system.Stats(ctx, *top)
 			return answer(c.stdout, *output, statsOf(s), err, func() error { return c.printStats(s.At, statsOf(s)) })
+		})
+	}
+	return cmd
+}
+
+func (c lockCommands) sweep() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "Remove what holders of locks have left at a provider",
+		Long: `Remove what holders of locks have left at a provider, released or dead, and that was
+not used since. Not every provider has such leftovers: see 'observerd help locks'.`,
+		Example: `  observerd locks sweep --provider cluster --older-than 24h`,
+		Args:    takes(0, 0),
+	}
+	unused := 24 * time.Hour
+	cmd.Flags().Var(positive(&unused), "older-than", "the least time since it was used")
+	output, ask := outputFlag(cmd), c.asks(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return ask(func(ctx context.Context, system admin.LockSystem) error {
+			removed, err := system.Sweep(ctx, unused)
+			return c.line(*output, jsonObject{{"provider", system.Provider}, {"removed", removed}}, err, "%s: %d removed", escaped(system.Provider), removed)
 		})
 	}
 	return cmd
@@ -334,10 +359,10 @@ func (c lockCommands) printStats(now time.Time, s lockStats) error {
 	}))
 }
 
-// lockProviders is what each provider of general locks has, in a column each.
+// lockProviders is what each kind of lock provider has, in a column each.
 func lockProviders() (header []string, rows [][]string) {
 	header = []string{""}
-	for i, provider := range database.Kinds() {
+	for i, provider := range wiring.LockKinds() {
 		header = append(header, provider.Name)
 		for j, capability := range provider.List() {
 			if i == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/locks"
 )
 
@@ -43,7 +44,7 @@ nobody, for a repair by hand; 'observerd locks release' ends it sooner.
 
 The former holder notices it within a third of its TTL, and may work on until then; what
 it writes under a guard or with its fencing token is refused at once. Policies say which
-nodes may steal. The audit table has who did it.
+nodes may steal. The audit table of the database has who did it.
 
 The exit codes are those of 'observerd exec'; 75 if the lock is not held by that term, or
 if another who shares it keeps out the mode.`,
@@ -143,16 +144,24 @@ func (s *theft) holder(ctx context.Context, m *locks.Manager, d locks.Descriptor
 	}
 	err = noHolder(d, s.term, found)
 	if len(found) == 0 {
-		err = fmt.Errorf("%w; take it with 'observerd exec --lock %s'", err, d)
+		err = fmt.Errorf("%w; take it with 'observerd exec%s --lock %s'", err, s.ofProvider(), d)
 	}
 	return locks.Found{}, err
+}
+
+// ofProvider is the flag for a command that this one names.
+func (s *theft) ofProvider() string {
+	if *s.provider == config.DatabaseProvider {
+		return ""
+	}
+	return " --provider " + *s.provider
 }
 
 // holders returns who holds the lock, in whatever mode and for whatever it does.
 func holders(ctx context.Context, m *locks.Manager, d locks.Descriptor) ([]locks.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	return m.Find(ctx, holdersOf(d))
+	return m.Find(ctx, admin.HoldersOf(d))
 }
 
 // leave gives the lock to nobody, and says until when and how to end it.
@@ -173,7 +182,7 @@ func (s *theft) leave(ctx context.Context, m *locks.Manager, l *locks.Lease, fro
 		return printJSON(s.stdout, stolenLock{heldOf(left), from.Node})
 	}
 	term := cmp.Or(left.Term, "TERM") // as 'observerd locks show' has it
-	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s\n",
-		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term))
+	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s%s\n",
+		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term), s.ofProvider())
 	return nil
 }

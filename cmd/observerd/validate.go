@@ -48,8 +48,8 @@ func (c *cli) validateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check the configuration and the databases in it",
 		Long: `Check the configuration and name every mistake in it at once. Then connect to
-the coordination database, to the source of every enabled observer and to every
-sink, and name what does not fit: a missing table or column, a key that is not
+the coordination database, to the source of every enabled observer, to every sink
+and to every lock provider, and name what does not fit: a missing table or column, a key that is not
 unique, a timestamp that can be NULL, a right that is not granted and what is
 lost without it, a large table that every poll would read whole. Nothing is
 created or changed.
@@ -186,6 +186,9 @@ func (v *validator) printFindings(findings []admin.Finding) {
 func (v *validator) printOnline(online admin.Validation) error {
 	d := online.Database
 	fmt.Fprintf(v.stdout, "database %s: %s\nlocks in %s\n", d.URL, schemaText(d), d.Locks)
+	for _, p := range online.Providers {
+		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", p.ID, p.Locks)
+	}
 	for _, o := range online.Observers {
 		state := "reachable"
 		if !o.Reachable {

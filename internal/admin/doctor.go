@@ -31,12 +31,12 @@ type Diagnosis struct {
 	Findings []DoctorFinding `json:"findings"`
 }
 
-// probeTimeout bounds what the doctor asks a sink.
+// probeTimeout bounds what the doctor asks a sink or a lock provider.
 const probeTimeout = 10 * time.Second
 
 // Doctor examines the coordination database of the configuration, and the place
-// that a node with this configuration would have in it, and asks the sinks; [Validate]
-// asks the sources.
+// that a node with this configuration would have in it, and asks the sinks and the lock
+// providers; [Validate] asks the sources.
 // It reads only, and needs no schema of ours: there may be only Java nodes. watch
 // is how long INT_LOCK is watched for writes. The error says why nothing can be
 // examined, see [wiring.FaultOf]; findings are no error.
@@ -57,7 +57,7 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 	}
 	d.Backend, d.At = found.Backend, found.At
 	d.Findings = doctor.Judge(found, expectation(cfg))
-	for _, f := range probeSinks(ctx, cfg.Sinks, probeTimeout) {
+	for _, f := range probe(ctx, cfg, probeTimeout) {
 		severity := doctor.Problem
 		if !f.isError() {
 			severity = doctor.Warning

@@ -65,12 +65,8 @@ func TestLocksNeedTheRightsOfThePage(t *testing.T) {
 	role := pgtest.NewRole(t, url, securityGrants(t, "observerd_locks")...)
 	cfg := locksOf(t, role)
 	useLocks(t, cfg)
-	operator, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := operator.LockStats(t.Context(), 10)
-	if err = errors.Join(err, operator.Close()); err != nil || len(s.Failed) != 1 {
+	s, err := admin.LockSystem{Config: cfg, Logger: quiet, Provider: config.DatabaseProvider}.Stats(t.Context(), 10)
+	if err != nil || len(s.Failed) != 1 {
 		t.Errorf("the figures: %+v, %v", s, err)
 	}
 	looks := pgtest.NewRole(t, url, securityGrants(t, "observerd_dashboard")...)
@@ -91,7 +87,7 @@ func TestLocksNeedTheRightsOfThePage(t *testing.T) {
 
 func mustOpen(t *testing.T, cfg *config.Config, log *slog.Logger) *locks.Manager {
 	t.Helper()
-	m, err := admin.OpenLocks(t.Context(), cfg, log)
+	m, err := admin.LockSystem{Config: cfg, Logger: log, Provider: config.DatabaseProvider}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,9 +171,6 @@ func guarded(t *testing.T, cfg *config.Config, l *locks.Lease) error {
 // release ends a lease as 'observerd locks release' does.
 func release(t *testing.T, cfg *config.Config, l *locks.Lease) error {
 	t.Helper()
-	op, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	return errors.Join(op.ReleaseLock(t.Context(), l.Descriptor(), l.Term(), admin.By{Actor: "alice"}), op.Close())
+	s := admin.LockSystem{Config: cfg, Logger: slog.New(slog.DiscardHandler), Provider: config.DatabaseProvider}
+	return s.Release(t.Context(), l.Descriptor(), l.Term(), admin.By{Actor: "alice"})
 }

@@ -3,73 +3,202 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
 )
 
-// OpenLocks opens the general locks of the configuration. It brings the coordination
-// database up to date first, as a node does at its start.
-func OpenLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*locks.Manager, error) {
-	if err := migrateLikeANode(ctx, cfg, log); err != nil {
-		return nil, err
-	}
-	return openLocks(ctx, cfg, log)
+// LockSystem is the general locks of the configuration that one provider keeps.
+type LockSystem struct {
+	// Config and Logger are required.
+	Config *config.Config
+	Logger *slog.Logger
+	// Provider is the id of the provider: [config.DatabaseProvider], or one of the
+	// configuration. Of another one the coordination database is not opened. Required.
+	Provider string
 }
 
-// FindLocks returns the general locks that are held. It changes nothing.
-func FindLocks(ctx context.Context, cfg *config.Config, log *slog.Logger, f locks.Filter) (found []locks.Found, err error) {
-	m, err := openLocks(ctx, cfg, log)
+// Open opens the locks to acquire some. It brings the coordination database up to date
+// first, as a node does at its start.
+func (s LockSystem) Open(ctx context.Context) (*locks.Manager, error) {
+	if s.Provider == config.DatabaseProvider {
+		if err := migrateLikeANode(ctx, s.Config, s.Logger); err != nil {
+			return nil, err
+		}
+	}
+	return s.manager(ctx)
+}
+
+// mostHolders is more than a lock has.
+const mostHolders = 1 << 20
+
+// HoldersOf finds all who hold a lock, in whatever mode and for whatever it does.
+func HoldersOf(d locks.Descriptor) locks.Filter { return locks.Filter{Key: d.Key(), Limit: mostHolders} }
+
+// Find returns the locks that are held. It changes nothing.
+func (s LockSystem) Find(ctx context.Context, f locks.Filter) (found []locks.Found, err error) {
+	m, err := s.manager(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, m.Close(ctx)) }()
+	defer func() { err = s.named(errors.Join(err, m.Close(ctx))) }()
 	return m.Find(ctx, f)
 }
 
-// ReleaseLock ends the lease that has the term, whoever holds it, and notes by whom. The
-// error is [locks.ErrLost] when the term does not hold the lock.
-func (op *Operator) ReleaseLock(ctx context.Context, d locks.Descriptor, term string, by By) error {
-	if err := op.ready(ctx); err != nil {
-		return err
-	}
-	return database.On(op.db, op.log).ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, by)
+// Release ends the lease that has the term, whoever holds it, and notes by whom: in the
+// audit table of the coordination database, in the log for every other provider. The error
+// is [locks.ErrLost] when the term does not hold the lock.
+func (s LockSystem) Release(ctx context.Context, d locks.Descriptor, term string, by By) error {
+	return s.use(ctx, func(p locks.Provider) error {
+		region := s.Config.Locks.Region
+		if db, ok := p.(*database.Provider); ok {
+			return db.ReleaseLock(ctx, region, d.Key(), term, by)
+		}
+		if p.Capabilities().Finder == nil {
+			return lacks(p, "does not list its locks")
+		}
+		found, err := p.Capabilities().Finder.Find(ctx, lock.Query{Region: region, Key: d.Key(), Limit: mostHolders})
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(found, func(h lock.Held) bool { return h.Term == term })
+		if i < 0 {
+			return locks.ErrLost
+		}
+		if err := p.Release(ctx, found[i].Grant); err != nil {
+			return err
+		}
+		s.Logger.Warn("Lock released by an operator", "provider", s.Provider, "lock", d.Key(), "term", term, "holder", found[i].Node, "actor", by.Actor, "reason", by.Reason)
+		return nil
+	})
 }
 
 // LockStats are figures of the general locks, see package database.
 type LockStats = database.Stats
 
-// LockStats returns the figures of the general locks of all processes, with as many of the
-// locks that acquisitions failed for.
-func (op *Operator) LockStats(ctx context.Context, failed int) (LockStats, error) {
-	if err := op.ready(ctx); err != nil {
-		return LockStats{}, err
-	}
-	return database.On(op.db, op.log).Stats(ctx, op.cfg.Locks.Region, failed)
+// Stats returns the figures of the locks of all processes, with as many of the locks that
+// acquisitions failed for. The error is [locks.ErrUnsupported] for another provider than the
+// coordination database.
+func (s LockSystem) Stats(ctx context.Context, failed int) (stats LockStats, err error) {
+	err = s.use(ctx, func(p locks.Provider) (err error) {
+		db, ok := p.(*database.Provider)
+		if !ok {
+			return lacks(p, "keeps no counts; only the coordination database does")
+		}
+		stats, err = db.Stats(ctx, s.Config.Locks.Region, failed)
+		return err
+	})
+	return stats, err
 }
 
-func openLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*locks.Manager, error) {
-	provider, err := database.Open(ctx, cfg.Database.URL.Reveal(), database.Options{Logger: log.With("component", "locks")})
+// Sweep removes what holders left that was not used for that time, and returns how much. The
+// error is [locks.ErrUnsupported] for a provider without such leftovers.
+func (s LockSystem) Sweep(ctx context.Context, unused time.Duration) (removed int, err error) {
+	err = s.use(ctx, func(p locks.Provider) (err error) {
+		if p.Capabilities().Sweep == nil {
+			return lacks(p, "has nothing to sweep: what holders leave ends by itself, or nodes remove it")
+		}
+		removed, err = p.Capabilities().Sweep(ctx, s.Config.Locks.Region, time.Now().Add(-unused))
+		if err != nil {
+			err = fmt.Errorf("%d were removed before it failed: %w", removed, err)
+		}
+		return err
+	})
+	return removed, err
+}
+
+// use calls f with the provider.
+func (s LockSystem) use(ctx context.Context, f func(locks.Provider) error) error {
+	p, err := s.provider(ctx)
+	if err != nil {
+		return err
+	}
+	err = f(p)
+	if closer := p.Capabilities().Closer; closer != nil {
+		err = errors.Join(err, closer.Close())
+	}
+	return s.named(err)
+}
+
+func lacks(p locks.Provider, what string) error {
+	return fmt.Errorf("%s %s: %w", p.Capabilities().Name, what, locks.ErrUnsupported)
+}
+
+// named says of which provider the error is.
+func (s LockSystem) named(err error) error {
+	if err == nil || s.Provider == config.DatabaseProvider && !errors.Is(err, locks.ErrUnsupported) {
+		return err // Errors of the database say so.
+	}
+	return fmt.Errorf("lock provider %s: %w", s.Provider, err)
+}
+
+func (s LockSystem) manager(ctx context.Context) (*locks.Manager, error) {
+	provider, err := s.provider(ctx)
 	if err != nil {
 		return nil, err
 	}
-	options := wiring.LockOptions(cfg.Locks)
-	options.Provider, options.Node, options.Logger = provider, cfg.Node.Name, log.With("component", "locks")
+	options := wiring.LockOptions(s.Config.Locks)
+	options.Provider, options.Node, options.Logger = provider, s.Config.Node.Name, s.Logger.With("component", "locks")
 	return locks.Open(ctx, options)
 }
 
-// describeLocks says what the general locks of the configuration have. It asks nobody.
-func describeLocks(cfg *config.Config) string {
+func (s LockSystem) provider(ctx context.Context) (locks.Provider, error) {
+	log := s.Logger.With("component", "locks")
+	if s.Provider == config.DatabaseProvider {
+		switch err := statDatabase(s.Config); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, absent(s.Config)
+		case err != nil:
+			return nil, err
+		}
+		return database.Open(ctx, s.Config.Database.URL.Reveal(), database.Options{Logger: log})
+	}
+	known := []string{config.DatabaseProvider}
+	for _, p := range s.Config.Locks.Providers {
+		if settings, ok := p.Settings.(lockkind.Settings); ok && p.ID == s.Provider {
+			provider, err := settings.Open(lockkind.Options{Logger: log})
+			if err != nil {
+				return nil, s.named(wiring.Mistake(err))
+			}
+			return provider, nil
+		}
+		known = append(known, p.ID)
+	}
+	slices.Sort(known)
+	return nil, &wiring.UnknownObserverError{What: "lock provider", ID: s.Provider, Known: known}
+}
+
+// LockProviderCheck is a lock provider of the configuration.
+type LockProviderCheck struct {
+	ID string `json:"provider"`
+	// Locks is what its locks have, in a line.
+	Locks string `json:"locks"`
+}
+
+// describeLocks says what the locks of the coordination database have, and those of each
+// other provider. It asks nobody.
+func describeLocks(cfg *config.Config) (db string, others []LockProviderCheck) {
 	for _, kind := range database.Kinds() {
 		if strings.HasPrefix(cfg.Database.URL.Reveal(), kind.Name) {
-			return kind.String()
+			db = kind.String()
 		}
 	}
-	return ""
+	for _, p := range cfg.Locks.Providers {
+		if settings, ok := p.Settings.(lockkind.Settings); ok {
+			others = append(others, LockProviderCheck{p.ID, settings.Capabilities().String()})
+		}
+	}
+	return db, others
 }
 
 func migrateLikeANode(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
@@ -54,6 +55,8 @@ func (f Finding) isWarning() bool { return !f.isError() }
 type Validation struct {
 	Database  DatabaseCheck   `json:"database"`
 	Observers []ObserverCheck `json:"observers"`
+	// Providers are the lock providers beside the coordination database.
+	Providers []LockProviderCheck `json:"lock_providers,omitempty"`
 	// Findings are warnings first, then errors.
 	Findings []Finding `json:"findings"`
 }
@@ -64,7 +67,7 @@ type DatabaseCheck struct {
 	URL       string `json:"url"`
 	Reachable bool   `json:"reachable"`
 	Schema    Schema `json:"schema"`
-	// Locks is what its general locks have, in a line.
+	// Locks is what its locks have, in a line.
 	Locks string `json:"locks"`
 }
 
@@ -108,10 +111,10 @@ func (v Validation) Ready() int {
 }
 
 // NotReady are the subjects of the errors that are about no source and no observer:
-// "node", "database" and the sinks.
+// "node", "database", the sinks and the lock providers.
 func (v Validation) NotReady() (subjects []string) {
 	for _, f := range v.Findings {
-		own := f.Subject == subjectNode || f.Subject == subjectDatabase || strings.HasPrefix(f.Subject, sinkSubject)
+		own := f.Subject == subjectNode || f.Subject == subjectDatabase || strings.HasPrefix(f.Subject, sinkSubject) || strings.HasPrefix(f.Subject, providerSubject)
 		if own && f.isError() && !slices.Contains(subjects, f.Subject) {
 			subjects = append(subjects, f.Subject)
 		}
@@ -125,11 +128,12 @@ func (v Validation) Warnings() int {
 }
 
 // Validate connects to the coordination database, to the source of every enabled
-// observer and to every sink. It creates and changes nothing in them. An account that the nodes
+// observer, to every sink and to every lock provider. It creates and changes nothing in them. An account that the nodes
 // know to be refused is not tried; one that is refused now is noted nowhere.
 func Validate(ctx context.Context, o ValidateOptions) Validation {
 	cfg := o.Config
-	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String(), Locks: describeLocks(cfg)}, Observers: []ObserverCheck{}, Findings: []Finding{}}
+	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
+	v.Database.Locks, v.Providers = describeLocks(cfg)
 	if err := CheckRights(cfg); err != nil {
 		v.Findings = append(v.Findings, Finding{SeverityError, subjectNode, err.Error(), err})
 	}
@@ -143,14 +147,14 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		op = &Operator{cfg: cfg, log: o.Logger, readOnly: true}
 	}
 	defer op.Close() // It was only read.
-	var coordination, sinks []Finding
+	var coordination, probed []Finding
 	var work sync.WaitGroup
 	work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 		coordination = v.Database.check(ctx, op, opened)
 	})
-	work.Go(func() { sinks = probeSinks(ctx, cfg.Sinks, o.Timeout) })
+	work.Go(func() { probed = probe(ctx, cfg, o.Timeout) })
 	looked := look{op: op, sources: op.sources(), sample: o.Sample}
 	for i := range v.Observers {
 		work.Go(func() {
@@ -160,7 +164,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		})
 	}
 	work.Wait()
-	v.Findings = slices.Concat(v.Findings, coordination, sinks)
+	v.Findings = slices.Concat(v.Findings, coordination, probed)
 	for i := range v.Observers {
 		o := &v.Observers[i]
 		o.Ready = !slices.ContainsFunc(o.findings, Finding.isError)
@@ -232,29 +236,38 @@ func (c *ObserverCheck) fail(subject string, err error) {
 	c.findings = append(c.findings, Finding{SeverityError, subject, err.Error(), err})
 }
 
-// sinkSubject begins the subject of a finding that is about a sink.
-const sinkSubject = "sink "
+// These begin the subject of a finding that is about a sink or a lock provider.
+const (
+	sinkSubject     = "sink "
+	providerSubject = "lock provider "
+)
 
-// probeSinks asks each sink of the configuration whether it can be used, each for as long
-// at most. Nothing is written.
-func probeSinks(ctx context.Context, sinks []config.Sink, timeout time.Duration) []Finding {
-	found := make([][]Finding, len(sinks))
+// probe asks each sink and each lock provider of the configuration whether it can be used,
+// each for as long at most. Nothing is written.
+func probe(ctx context.Context, cfg *config.Config, timeout time.Duration) []Finding {
+	found := make([][]Finding, len(cfg.Sinks)+len(cfg.Locks.Providers))
 	var work sync.WaitGroup
-	for i, s := range sinks {
+	ask := func(into *[]Finding, subject string, settings kind.Settings) {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
-			for _, f := range s.Settings.Probe(ctx) {
-				finding := Finding{SeverityError, sinkSubject + s.ID, f.Err.Error(), f.Err}
+			for _, f := range settings.Probe(ctx) {
+				finding := Finding{SeverityError, subject, f.Err.Error(), f.Err}
 				switch {
 				case f.Warning:
 					finding.Severity = SeverityWarning
 				case wiring.FaultOf(f.Err) == wiring.Failure:
 					finding.cause = wiring.Mistake(f.Err)
 				}
-				found[i] = append(found[i], finding)
+				*into = append(*into, finding)
 			}
 		})
+	}
+	for i, s := range cfg.Sinks {
+		ask(&found[i], sinkSubject+s.ID, s.Settings)
+	}
+	for i, p := range cfg.Locks.Providers {
+		ask(&found[len(cfg.Sinks)+i], providerSubject+p.ID, p.Settings)
 	}
 	work.Wait()
 	return slices.Concat(found...)

@@ -23,6 +23,10 @@ func Keys(kinds Kinds) (keys []Key) {
 	n := names{types: []string{"<type>"}, sources: []string{"<name>"}, kinds: kinds.byFamily()}
 	cfg, seen := n.empty(), make(map[string]bool)
 	cfg.Observers, cfg.Locks.Policies = make([]Observer, 1), make([]LockPolicy, 1)
+	cfg.Locks.Providers = make([]LockProvider, 1)
+	for _, kind := range kinds.LockProviders {
+		cfg.Locks.Providers = append(cfg.Locks.Providers, LockProvider{Settings: kind.Settings()})
+	}
 	for _, kind := range kinds.Sinks {
 		cfg.Sinks = append(cfg.Sinks, Sink{Settings: kind.Settings()})
 	}

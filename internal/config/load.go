@@ -23,7 +23,7 @@ type Options struct {
 	// sections join, and a key may be in one of them only. None means defaults,
 	// environment and flags only.
 	Paths []string
-	// Kinds are the kinds of databases and sinks.
+	// Kinds are the kinds of databases, sinks and lock providers.
 	Kinds Kinds
 	// Environ is the environment as os.Environ returns it: OBSERVERD_…
 	// variables set keys, and ${NAME} in a value may name any. nil is an empty

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/kind"
 )
 
 // Locks are the locks that serve other programs, beside those of the pollers.
@@ -21,6 +23,23 @@ type Locks struct {
 	Hierarchies []string `key:"hierarchies" unit:"subjects"`
 	// Policies are the rules of a team, in the order of the file.
 	Policies []LockPolicy `key:"policies"`
+	// Providers keep locks elsewhere than in the coordination database.
+	Providers []LockProvider `key:"providers"`
+}
+
+// DatabaseProvider is the id of the lock provider that is always there: the coordination
+// database.
+const DatabaseProvider = "database"
+
+// LockProvider is where locks are kept, beside the coordination database.
+type LockProvider struct {
+	// ID names the provider, for --provider: letters a-z, digits and "-", at most 64, and
+	// not "database". Required.
+	ID string `key:"id" shown:"required" required:"true" unit:"name"`
+	// Type is the name of the provider's kind. Required.
+	Type string `key:"type" shown:"required" required:"true" oneof:"<lock-providers>"`
+	// Settings are the keys of the kind. [Load] always sets them.
+	Settings kind.Settings `kinds:"lock-providers"`
 }
 
 // LockPolicy is a rule for some of the locks.
@@ -75,6 +94,14 @@ func (l *loader) checkLocks(cfg *Config) {
 		}
 	}
 	l.checkLockRules(o)
+	f := l.newFamilyChecker("lock provider", "a lock provider that keeps its locks in this place")
+	for i, p := range o.Providers {
+		path := fmt.Sprintf("locks.providers[%d]", i)
+		if p.ID == DatabaseProvider && l.OK(path) {
+			l.Reject(path+".id", "the coordination database has this id, and is always there; choose another")
+		}
+		f.check(path, p.ID, p.Settings)
+	}
 }
 
 // checkLockRules compares policies and hierarchies, when each of them can be read.
@@ -84,7 +111,7 @@ func (l *loader) checkLockRules(o Locks) {
 			checkName(l.Report, at+".id", p.ID)
 		}
 	}
-	unread := func(p Problem) bool { return strings.HasPrefix(p.Key, "locks.") && p.Key != "locks.region" }
+	unread := func(p Problem) bool { return strings.HasPrefix(p.Key, "locks.") && p.Key != "locks.region" && !strings.HasPrefix(p.Key, "locks.providers") }
 	if l.options.Kinds.CheckLocks == nil || slices.ContainsFunc(l.Problems, unread) {
 		return
 	}

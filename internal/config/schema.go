@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -136,7 +137,7 @@ func (n names) below(v reflect.Value, path string) (all []place) {
 }
 
 // keys lists the keys of a section in the order of the struct. An embedded struct without
-// a key lends its own, as do the settings of a sink, and "<type>-observer" is one key for
+// a key lends its own, as do the settings of a kind, and "<type>-observer" is one key for
 // each type.
 func (n names) keys(v reflect.Value, path string) (all []place) {
 	for i := range v.NumField() {
@@ -219,8 +220,8 @@ func (p place) unit() string {
 	if unit := p.tag.Get("unit"); unit != "" {
 		return unit
 	}
-	if words := p.tag.Get("oneof"); words != "" {
-		return strings.ReplaceAll(words, "|", ", ")
+	if words, ok := p.tag.Lookup("oneof"); ok {
+		return cmp.Or(strings.ReplaceAll(words, "|", ", "), "name") // Of a family without kinds any.
 	}
 	switch ofEach(p.value.Type()) {
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[*time.Duration]():
@@ -237,11 +238,11 @@ func (p place) unit() string {
 	return "true, false"
 }
 
-// Kinds are the kinds of database servers and of sinks that the program knows. They
-// reach this package as values, so that a new kind changes nothing here.
+// Kinds are the kinds of database servers, of sinks and of lock providers that the program
+// knows. They reach this package as values, so that a new kind changes nothing here.
 type Kinds struct {
-	Servers dburl.Kinds
-	Sinks   []kind.Kind[kind.Settings]
+	Servers              dburl.Kinds
+	Sinks, LockProviders []kind.Kind[kind.Settings]
 	// CheckLocks returns the mistakes in the policies and hierarchies of locks, whose
 	// rules this package does not know; nil checks nothing.
 	CheckLocks func(Locks) []LocksMistake
@@ -249,7 +250,7 @@ type Kinds struct {
 
 // byFamily has the kinds by the words that stand for them in the tags kinds and oneof.
 func (k Kinds) byFamily() map[string][]kind.Kind[kind.Settings] {
-	return map[string][]kind.Kind[kind.Settings]{"sinks": k.Sinks}
+	return map[string][]kind.Kind[kind.Settings]{"sinks": k.Sinks, "lock-providers": k.LockProviders}
 }
 
 // family is where a section has the settings of its kind, and which kinds there are.
@@ -267,7 +268,7 @@ func (n names) familyOf(v reflect.Value) family {
 		return family{}
 	}
 	name := f.Tag.Get("kinds")
-	return family{settings: v.FieldByIndex(f.Index), section: strings.TrimSuffix(name, "s"), kinds: n.kinds[name]}
+	return family{settings: v.FieldByIndex(f.Index), section: strings.ReplaceAll(strings.TrimSuffix(name, "s"), "-", " "), kinds: n.kinds[name]}
 }
 
 // choose gives the section settings of a kind, none of an unknown one.

@@ -34,34 +34,45 @@ func (s Sink) Written() map[string]string {
 	return files
 }
 
-// sinkChecker checks the section sinks.
-type sinkChecker struct{ resolver }
-
-func (c sinkChecker) checkSinks(sinks []Sink) {
-	ids, targets := make(map[string]string), make(map[string]string)
+func (l *loader) checkSinks(sinks []Sink) {
+	f := l.newFamilyChecker("sink", "a sink that writes to this place")
 	for i, s := range sinks {
-		path := fmt.Sprintf("sinks[%d]", i)
-		if !c.OK(path) {
-			continue // It is no section at all.
-		}
-		checkName(c.Report, path+".id", s.ID)
-		checkUnique(c.Report, ids, s.ID, path+".id", "a sink "+quote(s.ID))
-		if s.Settings != nil {
-			c.checkSinkSettings(path, s, targets)
-		}
+		f.check(fmt.Sprintf("sinks[%d]", i), s.ID, s.Settings)
 	}
-	if len(sinks) == 0 && c.OK("sinks") {
-		c.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
+	if len(sinks) == 0 && l.OK("sinks") {
+		l.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
 	}
 }
 
-// checkSinkSettings completes the settings, asks them what else is wrong, and keeps two
-// sinks from writing into one another's lines.
-func (c sinkChecker) checkSinkSettings(path string, s Sink, targets map[string]string) {
-	if !c.complete(path, s.Settings) {
-		return
+// familyChecker checks the sections of one family, such as the sinks: no two have one id,
+// and no two lead to one place.
+type familyChecker struct {
+	resolver
+
+	// section is what one is called, and same what another is called that leads to a place.
+	section, same string
+	// ids and targets are those so far, and where they are.
+	ids, targets map[string]string
+}
+
+func (r resolver) newFamilyChecker(section, same string) familyChecker {
+	return familyChecker{resolver: r, section: section, same: same, ids: make(map[string]string), targets: make(map[string]string)}
+}
+
+// check completes the settings of a section, and asks them what else is wrong.
+func (f familyChecker) check(path, id string, settings kind.Settings) {
+	if !f.OK(path) {
+		return // It is no section at all.
 	}
-	if key, target := s.Settings.Target(); target != "" {
-		checkUnique(c.Report, targets, target, join(path, cmp.Or(key, "type")), "a sink that writes to this place")
+	checkName(f.Report, path+".id", id)
+	checkUnique(f.Report, f.ids, id, path+".id", "a "+f.section+" "+quote(id))
+	switch {
+	case settings == nil && f.OK(path+".id", path+".type"): // No type is wrong where there is no kind at all.
+		f.Reject(path+".type", "this program has no kind of "+f.section+"; remove this entry")
+	case settings == nil || !f.complete(path, settings):
+	default:
+		if key, target := settings.Target(); target != "" {
+			checkUnique(f.Report, f.targets, target, join(path, cmp.Or(key, "type")), f.same)
+		}
 	}
 }

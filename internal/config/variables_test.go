@@ -41,9 +41,10 @@ func TestEveryKeyTakesVariables(t *testing.T) {
 func withItem(t *testing.T, list, item string) string {
 	t.Helper()
 	entries := map[string]string{
-		"observers":      "{id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}",
-		"sinks":          "{id: screen, type: file, path: a.jsonl}",
-		"locks.policies": "{id: p, max-ttl: 1h}",
+		"observers":       "{id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}",
+		"sinks":           "{id: screen, type: file, path: a.jsonl}",
+		"locks.policies":  "{id: p, max-ttl: 1h}",
+		"locks.providers": "{id: payments, type: redis}",
 	}
 	key, _, _ := strings.Cut(item, ":")
 	if key == "redact-key-file" {
@@ -65,7 +66,10 @@ func withItem(t *testing.T, list, item string) string {
 		entry = strings.TrimSuffix(entry, "}") + ", " + item + "}"
 	}
 	entries[list] = entry
-	return "sources: {warehouse: {url: \"sqlite:w.db\"}}\nlocks: {policies: [" + entries["locks.policies"] + "]}\nobservers:\n  - " +
+	if list != "locks.providers" {
+		entries["locks.providers"] = ""
+	}
+	return "sources: {warehouse: {url: \"sqlite:w.db\"}}\nlocks: {policies: [" + entries["locks.policies"] + "], providers: [" + entries["locks.providers"] + "]}\nobservers:\n  - " +
 		entries["observers"] + "\nsinks:\n  - " + entries["sinks"] + "\n"
 }
 

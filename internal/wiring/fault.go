@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/web"
+	"github.com/observerd/observerd/locks"
 )
 
 // Fault says what kind of trouble an error is, and so who can fix it.
@@ -22,7 +23,8 @@ type Fault int
 const (
 	// Failure is every error that is none of the others.
 	Failure Fault = iota
-	// Misused means that an argument names something that does not exist.
+	// Misused means that an argument names something that does not exist, or asks a lock
+	// provider for what it lacks.
 	Misused
 	// Misconfigured means that trying again cannot help: the configuration is
 	// wrong, the coordination database's server refuses what it says, no node can
@@ -42,7 +44,7 @@ func FaultOf(err error) Fault {
 	var unknown *UnknownObserverError
 	var network *net.OpError
 	switch {
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown), errors.Is(err, locks.ErrUnsupported):
 		return Misused
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return Denied

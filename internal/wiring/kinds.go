@@ -1,6 +1,6 @@
 // Package wiring is what a node and the commands have in common: it makes sources,
 // pollers and lock requests of the configuration, says what kind of fault an error is,
-// and lists the kinds of sources and of sinks that the program has.
+// and lists the kinds of sources, of sinks and of lock providers that the program has.
 package wiring
 
 import (
@@ -15,12 +15,15 @@ import (
 	"github.com/observerd/observerd/internal/events/sink/file"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
 	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/oracle"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sqlite"
+	"github.com/observerd/observerd/locks"
+	"github.com/observerd/observerd/locks/database"
 )
 
 // sources are the kinds of databases that observers read, in the order in which
@@ -39,6 +42,20 @@ var sinks = []kind.Kind[events.SinkSettings]{
 	file.Kind,
 }
 
+// lockProviders are the kinds of lock providers beside the coordination database, in the
+// order in which messages name them.
+var lockProviders = []lockkind.Kind{}
+
+// LockKinds returns what the locks of each kind of provider have, for people: none is
+// opened. Those of the coordination database come first.
+func LockKinds() []locks.Capabilities {
+	all := database.Kinds()
+	for _, k := range lockProviders {
+		all = append(all, k.Settings().Capabilities())
+	}
+	return all
+}
+
 // Kinds returns what the configuration has to know of each kind.
 func Kinds() config.Kinds {
 	var kinds config.Kinds
@@ -51,7 +68,7 @@ func Kinds() config.Kinds {
 			LooseNames: k.LooseNames, HasDefaults: k.HasDefaults, Fetches: k.Fetches,
 		})
 	}
-	kinds.Sinks = kind.Any(sinks)
+	kinds.Sinks, kinds.LockProviders = kind.Any(sinks), kind.Any(lockProviders)
 	kinds.CheckLocks = lockMistakes
 	return kinds
 }
