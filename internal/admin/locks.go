@@ -43,7 +43,9 @@ func (s LockSystem) Open(ctx context.Context) (*locks.Manager, error) {
 const mostHolders = 1 << 20
 
 // HoldersOf finds all who hold a lock, in whatever mode and for whatever it does.
-func HoldersOf(d locks.Descriptor) locks.Filter { return locks.Filter{Key: d.Key(), Limit: mostHolders} }
+func HoldersOf(d locks.Descriptor) locks.Filter {
+	return locks.Filter{Key: d.Key(), Limit: mostHolders}
+}
 
 // Find returns the locks that are held. It changes nothing.
 func (s LockSystem) Find(ctx context.Context, f locks.Filter) (found []locks.Found, err error) {

@@ -111,7 +111,9 @@ func (l *loader) checkLockRules(o Locks) {
 			checkName(l.Report, at+".id", p.ID)
 		}
 	}
-	unread := func(p Problem) bool { return strings.HasPrefix(p.Key, "locks.") && p.Key != "locks.region" && !strings.HasPrefix(p.Key, "locks.providers") }
+	unread := func(p Problem) bool {
+		return strings.HasPrefix(p.Key, "locks.") && p.Key != "locks.region" && !strings.HasPrefix(p.Key, "locks.providers")
+	}
 	if l.options.Kinds.CheckLocks == nil || slices.ContainsFunc(l.Problems, unread) {
 		return
 	}

@@ -1,0 +1,132 @@
+package config_test
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/kind"
+)
+
+// vault are the settings of a kind of lock provider.
+type vault struct {
+	URL      field.URL    `key:"url" required:"true" schemes:"vault"`
+	URLFile  string       `key:"url-file" unit:"file name"`
+	Password field.Secret `key:"password"`
+	PassFile string       `key:"password-file" unit:"file name"`
+	Depth    int          `key:"depth" default:"3" min:"1" max:"9" unit:"floors"`
+}
+
+func (v *vault) Target() (key, place string)        { return "url", v.URL.Reveal() }
+func (*vault) Probe(context.Context) []kind.Finding { return nil }
+
+func (v *vault) Check(r field.Report) {
+	if v.Depth == 7 {
+		r.Reject("depth", "there is no seventh floor; write 6")
+	}
+}
+
+// cellar is another kind, without keys.
+type cellar struct{}
+
+func (cellar) Target() (key, place string)          { return "", "the cellar" }
+func (cellar) Check(field.Report)                   {}
+func (cellar) Probe(context.Context) []kind.Finding { return nil }
+
+// provided loads a configuration with these lock providers, and returns what is reported.
+func provided(t *testing.T, providers string, options ...func(*config.Options)) (*config.Config, string) {
+	t.Helper()
+	o := config.Options{
+		Paths: []string{write(t, "locks: {providers: ["+providers+"]}"+strings.Replace(minimal, "stdout", "screen", 1))},
+		Kinds: config.Kinds{
+			Sinks: []kind.Kind[kind.Settings]{{Name: "screen", Settings: func() kind.Settings { return new(cellar) }}},
+			LockProviders: []kind.Kind[kind.Settings]{
+				{Name: "vault", Settings: func() kind.Settings { return new(vault) }}, {Name: "cellar", Settings: func() kind.Settings { return new(cellar) }},
+			},
+		},
+	}
+	for _, set := range options {
+		set(&o)
+	}
+	cfg, warnings, err := config.Load(o)
+	return cfg, strings.ReplaceAll(strings.TrimSpace(report(cfg, warnings, err)), o.Paths[0], "config.yaml")
+}
+
+func TestLockProviders(t *testing.T) {
+	t.Parallel()
+	const text = `{id: a, type: vault, url: "vault://u:${SECRET}@h/1", password: "${SECRET}"}, {id: b, type: cellar}`
+	load := func(text, secret string) *config.Config {
+		t.Helper()
+		cfg, reported := provided(t, text, environ("SECRET="+secret))
+		if reported != "" {
+			t.Fatal(reported)
+		}
+		return cfg
+	}
+	before, after := load(text, canary), load(text, "other")
+	v, ok := before.Locks.Providers[0].Settings.(*vault)
+	if !ok || v.URL.Reveal() != "vault://u:"+canary+"@h/1" || v.Password.Reveal() != canary || v.Depth != 3 || before.Locks.Providers[1].ID != "b" {
+		t.Errorf("loaded %+v", before.Locks.Providers)
+	}
+	if changed := config.Changed(before, after); before.Hash() != after.Hash() || !slices.Equal(changed, []string{"locks.providers.a.password", "locks.providers.a.url"}) {
+		t.Errorf("another secret changed %v", changed)
+	}
+	after = load(strings.Replace(text, "{id: b, type: cellar}", "", 1), canary)
+	if changed := config.Changed(before, after); before.Hash() == after.Hash() || !slices.Equal(changed, []string{"locks.providers.b"}) {
+		t.Errorf("without a provider changed %v", changed)
+	}
+}
+
+func TestBadLockProviders(t *testing.T) {
+	t.Parallel()
+	const first = `{id: a, type: vault, url: "vault://h"}, `
+	none := func(o *config.Options) { o.Kinds.LockProviders = nil }
+	everybody := func(o *config.Options) { o.OthersMayRead = func(fs.FileInfo) bool { return true } }
+	strict := func(o *config.Options) {
+		o.Kinds.CheckLocks = func(config.Locks) []config.LocksMistake {
+			return []config.LocksMistake{{Key: "policies", Text: "no policy"}}
+		}
+	}
+	for name, test := range map[string]struct {
+		providers, want string
+		with            func(*config.Options)
+	}{
+		"the name of the database": {providers: `{id: database, type: cellar}`, want: "config.yaml:1:26: the coordination database has this id, and is always there; choose another"},
+		"an id twice":              {providers: first + `{id: a, type: cellar}`, want: `config.yaml:1:66: a lock provider "a" is there already, at config.yaml:1:26; write another`},
+		"one place":                {providers: first + `{id: b, type: vault, url: "vault://h"}`, want: "config.yaml:1:87: a lock provider that keeps its locks in this place is there already, at config.yaml:1:47; write another"},
+		"one cellar":               {providers: `{id: a, type: cellar}, {id: b, type: cellar}`, want: "config.yaml:1:58: a lock provider that keeps its locks in this place is there already"},
+		"no id":                    {providers: `{type: cellar}`, want: "config.yaml:1:21: id is missing; write it"},
+		"a bad id":                 {providers: `{id: A B, type: cellar}`, want: "config.yaml:1:26: this is not a name"},
+		"no type":                  {providers: `{id: a}`, want: "config.yaml:1:21: type is missing; write it"},
+		"a type nearby":            {providers: `{id: a, type: valt, url: "vault://h"}`, want: `config.yaml:1:35: "valt" is not vault or cellar; write vault`},
+		"a type of nothing":        {providers: `{id: a, type: redis}`, want: `config.yaml:1:35: "redis" is not a type; write vault or cellar`},
+		"a type without a kind":    {providers: `{id: a, type: redis}`, want: "config.yaml:1:35: this program has no kind of lock provider; remove this entry", with: none},
+		"a key of another":         {providers: `{id: a, type: cellar, depth: 2}`, want: `config.yaml:1:43: unknown key "depth"; a lock provider of type cellar has none; remove it, or write type: vault`},
+		"an unknown key":           {providers: `{id: a, type: vault, url: "vault://h", deph: 2}`, want: `config.yaml:1:60: unknown key "deph"; write depth`},
+		"a missing key":            {providers: `{id: a, type: vault}`, want: "config.yaml:1:21: url is missing; write it"},
+		"a check":                  {providers: `{id: a, type: vault, url: "vault://h", depth: 7}`, want: "config.yaml:1:67: there is no seventh floor; write 6"},
+		"no section":               {providers: `a`, want: "config.yaml:1:21: "},
+		"a password for all":       {providers: `{id: a, type: vault, url: "vault://u:hunter2@h"}`, want: "config.yaml:1:47: locks.providers[0].url holds a password, and every user of this host may read this file (mode 0600); run chmod 640 config.yaml, or write ${NAME} for it, or url-file", with: everybody},
+		"a mistake in policies":    {providers: `{id: database, type: cellar}`, want: "config.yaml:1:", with: strict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			with := test.with
+			if with == nil {
+				with = environ()
+			}
+			_, reported := provided(t, test.providers, with)
+			lines := 1
+			if name == "a mistake in policies" {
+				lines = 2 // Neither hides the other.
+			}
+			if !strings.HasPrefix(reported, test.want) || strings.Count(reported, "\n") != lines-1 || strings.Contains(reported, "hunter2") {
+				t.Errorf("reported\n%s\nwant\n%s", reported, test.want)
+			}
+		})
+	}
+}
