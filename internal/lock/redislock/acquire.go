@@ -45,22 +45,21 @@ func (p *Provider) AcquireAll(ctx context.Context, requests []lock.Request) ([]l
 	if err := p.sameSlot(requests); err != nil {
 		return nil, err
 	}
-	var keys []string
-	grants, args := make([]lock.Grant, len(requests)), []any{4}
+	grants, all, args := make([]lock.Grant, len(requests)), make([][]string, len(requests)), []any{0}
+	stride := 0 // the most keys that a lock has
 	for i, r := range requests {
-		own, lease, err := p.newLease(r)
+		keys, lease, err := p.newLease(r)
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, own...)
-		if len(own) == 3 {
-			keys = append(keys, "")
-		}
+		all[i], stride = keys, max(stride, len(keys))
 		grants[i] = lock.Grant{Request: r, Term: lease[0].(string), Began: time.Now()}
 		args = append(args, lease...)
 	}
-	if p.opts.Cluster { // The key that is missing would be of another slot.
-		keys, args[0] = withoutEmpty(keys), 3
+	args[0] = stride
+	var keys []string
+	for _, own := range all {
+		keys = append(append(keys, own...), make([]string, stride-len(own))...)
 	}
 	answer, err := acquireScript.Run(ctx, p.client, keys, args...).Slice()
 	if err != nil {
@@ -70,16 +69,6 @@ func (p *Provider) AcquireAll(ctx context.Context, requests []lock.Request) ([]l
 		return nil, fmt.Errorf("acquire lock %s: %w", requests[0].Key, explained(err))
 	}
 	return grants, granted(grants, answer)
-}
-
-func withoutEmpty(keys []string) []string {
-	kept := keys[:0]
-	for _, key := range keys {
-		if key != "" {
-			kept = append(kept, key)
-		}
-	}
-	return kept
 }
 
 // newLease returns the keys of a lock, and what the scripts are told of a new lease: its term,

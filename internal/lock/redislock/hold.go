@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -102,21 +103,24 @@ func ended(verb string, g lock.Grant, n int, err error) error {
 // channelOf begins the channels of a region, which are those of Spring's registry.
 func channelOf(region string) string { return region + "-channel:" }
 
-// errSilence reports a subscription that has ended.
-var errSilence = errors.New("the subscription has ended")
-
 // notify is the Notify of [lock.Capabilities]. It tells of what Java releases, too, where its
-// registry publishes that (PUB_SUB_LOCK).
+// registry publishes that (PUB_SUB_LOCK). The client subscribes again when its connection is
+// lost.
 func (p *Provider) notify(ctx context.Context, region string, free func(key string)) error {
 	sub := p.client.PSubscribe(ctx, globbed(channelOf(region))+"*")
 	defer func() { _ = sub.Close() }()
+	messages := sub.Channel()
 	for {
-		message, err := sub.ReceiveMessage(ctx)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errSilence, explained(err))
-		}
-		if prefix := region + ":"; len(message.Payload) > len(prefix) && message.Payload[:len(prefix)] == prefix {
-			free(message.Payload[len(prefix):])
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case m, open := <-messages:
+			if !open {
+				return errors.New("the subscription has ended")
+			}
+			if key, ok := strings.CutPrefix(m.Payload, region+":"); ok {
+				free(key)
+			}
 		}
 	}
 }

@@ -169,13 +169,14 @@ func explained(err error) error {
 		return err
 	}
 	for code, advice := range map[string]string{
-		"READONLY":  "this server is a replica; name the master, or its sentinels",
-		"NOAUTH":    "a password is missing; set password-file",
-		"WRONGPASS": "the user or the password is wrong; look at the URL and at password-file",
-		"NOPERM":    "the user may not do this; docs/locks/redis.md has the ACL rule that grants it",
-		"MOVED":     "this server is one of a cluster; set cluster: true",
-		"CROSSSLOT": "in a cluster the locks of a set need the same {tag} in their names",
-		"LOADING":   "this server reads its data; it answers soon",
+		"READONLY":                        "this server is a replica; name the master, or its sentinels",
+		"NOAUTH":                          "a password is missing; set password-file",
+		"Protocol error: unauthenticated": "a password is missing; set password-file",
+		"WRONGPASS":                       "the user or the password is wrong; look at the URL and at password-file",
+		"NOPERM":                          "the user may not do this; docs/locks/redis.md has the ACL rule that grants it",
+		"MOVED":                           "this server is one of a cluster; set cluster: true",
+		"CROSSSLOT":                       "in a cluster the locks of a set need the same {tag} in their names",
+		"LOADING":                         "this server reads its data; it answers soon",
 	} {
 		if redis.HasErrorPrefix(err, code) {
 			return fmt.Errorf("%w: %s", err, advice)

@@ -35,10 +35,11 @@ func Cluster(t testing.TB, masters int) []*Server {
 	return all
 }
 
-// Replica gives a test a replica of the server that has caught up with it.
-func Replica(t testing.TB, of *Server) *Server {
+// Replica gives a test a replica of the server at HOST:PORT that has caught up with it.
+func Replica(t testing.TB, address string) *Server {
 	t.Helper()
-	s := Start(t, "--replicaof", "127.0.0.1", fmt.Sprint(of.Port))
+	host, port, _ := strings.Cut(address, ":")
+	s := Start(t, "--replicaof", host, port)
 	if err := testbed.Until(t.Context(), time.Minute, func() error { return s.says(t.Context(), "INFO replication", "master_link_status:up") }); err != nil {
 		t.Fatal(err)
 	}
