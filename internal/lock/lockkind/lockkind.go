@@ -15,6 +15,9 @@ type Kind = kind.Kind[Settings]
 // Settings are the keys of a provider beside those of the family.
 type Settings interface {
 	kind.Settings
+	// For returns the settings of a provider that keeps locks of that region: Probe asks
+	// whether it can.
+	For(region string) Settings
 	// Capabilities are those of the provider that Open returns, for people: nobody is asked,
 	// and the interfaces in them are not called.
 	Capabilities() lock.Capabilities

@@ -7,7 +7,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/kind"
@@ -41,6 +42,8 @@ type settings struct {
 	// Legacy are keys of an older system, by SUBJECT/PREDICATE, in which {1} is the first
 	// resource: both keys are taken and released. Default: none.
 	Legacy map[string]string `key:"legacy" unit:"keys"`
+
+	region string
 }
 
 func (*settings) Target() (key, place string) { return "", "" }
@@ -69,6 +72,13 @@ func (s *settings) Check(r field.Report) {
 	}
 }
 
+// For implements [lockkind.Settings].
+func (s *settings) For(region string) lockkind.Settings {
+	of := *s
+	of.region = region
+	return &of
+}
+
 // Capabilities implements [lockkind.Settings].
 func (s *settings) Capabilities() lock.Capabilities { return Capabilities() }
 
@@ -95,14 +105,16 @@ func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
 		return []kind.Finding{{Err: err}}
 	}
 	defer func() { _ = p.Close() }()
-	return p.probe(ctx)
+	return p.probe(ctx, s.region)
 }
 
-// probeKey is a key that nobody has. What it is asked for writes nothing.
-const probeKey = "observerd:probe"
+// ACLRule is what a user may have to do for the locks of a region, and no more.
+const ACLRule = "~REGION:* ~{REGION:* &REGION-channel:* " +
+	"+ping +time +get +set +del +unlink +exists +pttl +pexpire +pexpireat +pexpiretime +hget +hset +hdel +hvals +hgetall " +
+	"+eval +evalsha +publish +psubscribe +punsubscribe +scan +info"
 
 // probe returns what keeps the server from keeping locks, or makes it lose them.
-func (p *Provider) probe(ctx context.Context) (findings []kind.Finding) {
+func (p *Provider) probe(ctx context.Context, region string) (findings []kind.Finding) {
 	add := func(warning bool, err error) {
 		findings = append(findings, kind.Finding{Warning: warning, Err: err})
 	}
@@ -111,7 +123,7 @@ func (p *Provider) probe(ctx context.Context) (findings []kind.Finding) {
 		return findings
 	}
 	info := map[string]string{}
-	if text, err := p.client.Info(ctx, "server", "replication", "memory").Result(); err == nil {
+	if text, err := p.client.Info(ctx, "server", "replication", "memory", "cluster").Result(); err == nil {
 		info = infoOf(text)
 	} else {
 		add(true, fmt.Errorf("it does not say its version, nor what it evicts: %w", explained(err)))
@@ -131,19 +143,23 @@ func (p *Provider) probe(ctx context.Context) (findings []kind.Finding) {
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" && info["maxmemory"] != "0" {
 		add(true, fmt.Errorf("it evicts keys when its memory is full (maxmemory-policy %s), locks that are held too; set noeviction, or give locks a server of their own", policy))
 	}
-	// A renewal, a release and a search of what is not there use all commands but those of an acquisition.
-	keys := []string{probeKey, "{" + probeKey + "}:fence", "{" + probeKey + "}:holders"}
-	asked := []error{
-		renewScript.Run(ctx, p.client, keys, "-", time.Second.Milliseconds(), "").Err(),
-		p.client.Unlink(ctx, keys...).Err(),
-	}
-	for _, err := range asked {
-		if err != nil {
-			add(false, fmt.Errorf("it takes no locks: %w", explained(err)))
-			return findings
-		}
+	if err := p.mayLock(ctx, region); err != nil {
+		add(false, fmt.Errorf("it takes no locks of the region %s: %w", region, explained(err)))
 	}
 	return findings
+}
+
+// mayLock reads and removes keys that nobody has, and sends a message to nobody.
+func (p *Provider) mayLock(ctx context.Context, region string) error {
+	keys, err := p.keysOf(lock.Request{Region: region, Key: "probe:" + uuid.NewString()})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		findScript.Run(ctx, p.client, keys).Err(),
+		p.client.Del(ctx, keys...).Err(),
+		p.client.Publish(ctx, channelOf(region)+keys[0], keys[0]).Err(),
+	)
 }
 
 // infoOf reads what INFO says.

@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/internal/lock/redislock"
 	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/redistest"
@@ -217,6 +219,7 @@ func TestUnansweredAcquisitionIsGivenBack(t *testing.T) {
 		done <- err
 	}()
 	<-ctx.Done()
+	time.Sleep(300 * time.Millisecond) // It has given up, and tries to give back.
 	resume()
 	if err := <-done; err == nil || errors.Is(err, lock.ErrHeld) {
 		t.Fatalf("an acquisition without an answer: %v", err)
@@ -436,4 +439,18 @@ func TestTwoCallsALock(t *testing.T) {
 	if !strings.HasPrefix(calls, "calls=20,") {
 		t.Errorf("ten locks took the scripts %s, want 20", calls)
 	}
+}
+
+// The rights that the documentation names are enough for all that the contract asks for.
+func TestContractWithTheDocumentedRights(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--databases", "512")
+	const region = "DEFAULT" // that of the contract
+	s.Must(t, "ACL SETUSER locks on >secret "+strings.ReplaceAll(redislock.ACLRule, "REGION", region)+" +select ~OTHER:* ~{OTHER:* &OTHER-channel:*")
+	locktest.Run(t, func(t *testing.T) locktest.Harness {
+		url := fmt.Sprintf("redis://locks@%s/%d", s.Address(), databases.Add(1)%512)
+		o := redislock.Options{URL: url, Password: "secret"}
+		h := harness(t, o, client(t, strings.Replace(url, "locks@", "", 1)))
+		return h
+	})
 }
