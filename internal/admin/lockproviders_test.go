@@ -34,6 +34,7 @@ type lockers struct {
 
 func (l *lockers) Target() (key, place string)     { return "place", l.Place }
 func (*lockers) Check(field.Report)                {}
+func (l *lockers) For(string) lockkind.Settings    { return l }
 func (l *lockers) Capabilities() lock.Capabilities { return l.store.Capabilities() }
 
 func (l *lockers) Probe(context.Context) []kind.Finding {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
@@ -267,7 +268,9 @@ func probe(ctx context.Context, cfg *config.Config, timeout time.Duration) []Fin
 		ask(&found[i], sinkSubject+s.ID, s.Settings)
 	}
 	for i, p := range cfg.Locks.Providers {
-		ask(&found[len(cfg.Sinks)+i], providerSubject+p.ID, p.Settings)
+		if settings, ok := p.Settings.(lockkind.Settings); ok {
+			ask(&found[len(cfg.Sinks)+i], providerSubject+p.ID, settings.For(cfg.Locks.Region))
+		}
 	}
 	work.Wait()
 	return slices.Concat(found...)
