@@ -22,8 +22,11 @@ func TestEveryKeyTakesVariables(t *testing.T) {
 		environment, where := environ(config.EnvName(name)+"=a${NOT_SET}"), config.EnvName(name)
 		if list, item, ok := strings.Cut(name, "[]."); ok {
 			value := `"a${NOT_SET}"`
-			if key.Unit == "drop, hash, mask" {
-				value = "{c: " + value + "}"
+			if key.Unit == "drop, hash, mask" || key.Unit == "keys" {
+				value = "{c/d: " + value + "}"
+			}
+			if section, inner, ok := strings.Cut(item, "."); ok {
+				item, value = section, "{"+inner+": "+value+"}"
 			}
 			text, environment, where = withItem(t, list, item+": "+value), environ(), "config.yaml:"
 		}
@@ -44,7 +47,7 @@ func withItem(t *testing.T, list, item string) string {
 		"observers":       "{id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}",
 		"sinks":           "{id: screen, type: file, path: a.jsonl}",
 		"locks.policies":  "{id: p, max-ttl: 1h}",
-		"locks.providers": "{id: payments, type: redis}",
+		"locks.providers": "{id: payments, type: redis, url: redis://cache}",
 	}
 	key, _, _ := strings.Cut(item, ":")
 	if key == "redact-key-file" {
@@ -57,6 +60,9 @@ func withItem(t *testing.T, list, item string) string {
 	if key == "format" {
 		entries["sinks"] = "{id: screen, type: stdout}"
 		entry = entries[list]
+	}
+	if key == "url-file" {
+		entry = strings.Replace(entry, ", url: redis://cache", "", 1)
 	}
 	if key == "query" {
 		entry = strings.Replace(entry, "table: orders, ", "", 1)

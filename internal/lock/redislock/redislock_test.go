@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -453,4 +454,15 @@ func TestContractWithTheDocumentedRights(t *testing.T) {
 		h := harness(t, o, client(t, strings.Replace(url, "locks@", "", 1)))
 		return h
 	})
+}
+
+func TestDocumentedRights(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/locks/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rule := "ACL SETUSER locks on >PASSWORD " + redislock.ACLRule + "\n"; !strings.Contains(string(text), rule) {
+		t.Errorf("docs/locks/redis.md lacks the line\n%s", rule)
+	}
 }
