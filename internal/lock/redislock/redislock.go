@@ -189,7 +189,8 @@ func explained(err error) error {
 func isUnknown(err error) bool {
 	var answer redis.Error
 	var dial *net.OpError
-	return !errors.As(err, &answer) && !errors.Is(err, redis.ErrPoolTimeout) && !(errors.As(err, &dial) && dial.Op == "dial")
+	unsent := errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &dial) && dial.Op == "dial"
+	return !unsent && !errors.As(err, &answer)
 }
 
 func (p *Provider) giveBack(ctx context.Context, grants []lock.Grant) {

@@ -65,7 +65,7 @@ func TestSpringAndOursExcludeEachOther(t *testing.T) {
 	}
 	shared := order
 	shared.Mode = lock.Shared
-	refused(t, p, shared)
+	_ = refused(t, p, shared)
 	found, err := p.Find(t.Context(), lock.Query{Region: order.Region, Limit: 10})
 	if err != nil || len(found) != 1 || found[0].Term != id || found[0].Descriptor != "lock:exclusive:order:unknown:4711" || !strings.Contains(found[0].Node, "another") {
 		t.Errorf("found %+v, %v", found, err)
@@ -330,7 +330,7 @@ func TestLegacyKeys(t *testing.T) {
 	if held := refused(t, p, job); held.Left <= 0 {
 		t.Errorf("the older holder is described as %+v", held)
 	}
-	refused(t, p, reads)
+	_ = refused(t, p, reads)
 	c.Set(t.Context(), "status-reconciliation-audit", "1", 0)
 	found, err := p.Find(t.Context(), lock.Query{Region: "LOCKS", Limit: 10})
 	var texts []string
@@ -360,7 +360,7 @@ func TestCluster(t *testing.T) {
 	for _, key := range []string{"order:1", "order:2", "order:3", "order:4", "a{b", "page:{fs-1}:3", "{fs-1}"} {
 		release(t, p, acquire(t, p, of(key, lock.Exclusive)))
 		g := acquire(t, p, of(key, lock.Shared))
-		refused(t, p, of(key, lock.Exclusive))
+		_ = refused(t, p, of(key, lock.Exclusive))
 		if renewals, err := p.Renew(t.Context(), []lock.Grant{g}); err != nil || renewals[0] != lock.Renewed {
 			t.Errorf("%s: renewal %v, %v", key, renewals, err)
 		}
@@ -397,7 +397,7 @@ func TestBraces(t *testing.T) {
 		r.Key, r.Mode = key, lock.Shared
 		g := acquire(t, p, r)
 		r.Mode = lock.Exclusive
-		refused(t, p, r)
+		_ = refused(t, p, r)
 		release(t, p, g)
 	}
 }

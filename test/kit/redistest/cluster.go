@@ -3,7 +3,6 @@ package redistest
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -48,21 +47,15 @@ func Replica(t testing.TB, address string) *Server {
 
 // says returns an error unless the answer, of several lines, has the word.
 func (s *Server) says(ctx context.Context, command, word string) error {
-	conn, err := net.DialTimeout("tcp", s.Address(), 5*time.Second)
+	conn, err := s.send(ctx, command)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		return err
-	}
 	answer := make([]byte, 4096)
 	n, err := conn.Read(answer)
 	if err != nil || !strings.Contains(string(answer[:n]), word) {
 		return fmt.Errorf("%s: %q %w", command, answer[:n], err)
 	}
-	return ctx.Err()
+	return nil
 }

@@ -108,22 +108,29 @@ func (s *Server) ping(ctx context.Context) error {
 
 // Ask sends a command and returns the first line of the answer.
 func (s *Server) Ask(ctx context.Context, command string) (string, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", s.Address())
+	conn, err := s.send(ctx, command)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return "", err
-		}
-	}
-	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		return "", err
-	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	return strings.TrimSpace(line), err
+}
+
+// send sends a command on a connection of its own, on which the answer can be read.
+func (s *Server) send(ctx context.Context, command string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address())
+	if err != nil {
+		return nil, err
+	}
+	err = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if err == nil {
+		_, err = fmt.Fprintf(conn, "%s\r\n", command)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // URL is the address of the server.
