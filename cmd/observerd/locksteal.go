@@ -13,7 +13,6 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
-	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/locks"
 )
 
@@ -144,17 +143,9 @@ func (s *theft) holder(ctx context.Context, m *locks.Manager, d locks.Descriptor
 	}
 	err = noHolder(d, s.term, found)
 	if len(found) == 0 {
-		err = fmt.Errorf("%w; take it with 'observerd exec%s --lock %s'", err, s.ofProvider(), d)
+		err = fmt.Errorf("%w; take it with 'observerd exec --provider %s --lock %s'", err, *s.provider, d)
 	}
 	return locks.Found{}, err
-}
-
-// ofProvider is the flag for a command that this one names.
-func (s *theft) ofProvider() string {
-	if *s.provider == config.DatabaseProvider {
-		return ""
-	}
-	return " --provider " + *s.provider
 }
 
 // holders returns who holds the lock, in whatever mode and for whatever it does.
@@ -182,7 +173,7 @@ func (s *theft) leave(ctx context.Context, m *locks.Manager, l *locks.Lease, fro
 		return printJSON(s.stdout, stolenLock{heldOf(left), from.Node})
 	}
 	term := cmp.Or(left.Term, "TERM") // as 'observerd locks show' has it
-	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s%s\n",
-		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term), s.ofProvider())
+	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s --provider %s\n",
+		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term), *s.provider)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -186,8 +187,8 @@ func (v *validator) printFindings(findings []admin.Finding) {
 func (v *validator) printOnline(online admin.Validation) error {
 	d := online.Database
 	fmt.Fprintf(v.stdout, "database %s: %s\nlocks in %s\n", d.URL, schemaText(d), d.Locks)
-	for _, p := range online.Providers {
-		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", p.ID, p.Locks)
+	for _, id := range slices.Sorted(maps.Keys(online.LockProviders)) {
+		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", id, online.LockProviders[id])
 	}
 	for _, o := range online.Observers {
 		state := "reachable"

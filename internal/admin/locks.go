@@ -39,12 +39,9 @@ func (s LockSystem) Open(ctx context.Context) (*locks.Manager, error) {
 	return s.manager(ctx)
 }
 
-// mostHolders is more than a lock has.
-const mostHolders = 1 << 20
-
 // HoldersOf finds all who hold a lock, in whatever mode and for whatever it does.
 func HoldersOf(d locks.Descriptor) locks.Filter {
-	return locks.Filter{Key: d.Key(), Limit: mostHolders}
+	return locks.Filter{Key: d.Key(), Limit: 1 << 20}
 }
 
 // Find returns the locks that are held. It changes nothing.
@@ -69,7 +66,7 @@ func (s LockSystem) Release(ctx context.Context, d locks.Descriptor, term string
 		if p.Capabilities().Finder == nil {
 			return lacks(p, "does not list its locks")
 		}
-		found, err := p.Capabilities().Finder.Find(ctx, lock.Query{Region: region, Key: d.Key(), Limit: mostHolders})
+		found, err := p.Capabilities().Finder.Find(ctx, lock.Query{Region: region, Key: d.Key(), Limit: HoldersOf(d).Limit})
 		if err != nil {
 			return err
 		}
@@ -77,11 +74,10 @@ func (s LockSystem) Release(ctx context.Context, d locks.Descriptor, term string
 		if i < 0 {
 			return locks.ErrLost
 		}
-		if err := p.Release(ctx, found[i].Grant); err != nil {
-			return err
+		if err = p.Release(ctx, found[i].Grant); err == nil {
+			s.Logger.Warn("Lock released by an operator", "provider", s.Provider, "lock", d.Key(), "term", term, "holder", found[i].Node, "actor", by.Actor, "reason", by.Reason)
 		}
-		s.Logger.Warn("Lock released by an operator", "provider", s.Provider, "lock", d.Key(), "term", term, "holder", found[i].Node, "actor", by.Actor, "reason", by.Reason)
-		return nil
+		return err
 	})
 }
 
@@ -93,12 +89,11 @@ type LockStats = database.Stats
 // coordination database.
 func (s LockSystem) Stats(ctx context.Context, failed int) (stats LockStats, err error) {
 	err = s.use(ctx, func(p locks.Provider) (err error) {
-		db, ok := p.(*database.Provider)
-		if !ok {
-			return lacks(p, "keeps no counts; only the coordination database does")
+		if db, ok := p.(*database.Provider); ok {
+			stats, err = db.Stats(ctx, s.Config.Locks.Region, failed)
+			return err
 		}
-		stats, err = db.Stats(ctx, s.Config.Locks.Region, failed)
-		return err
+		return lacks(p, "keeps no counts; only the coordination database does")
 	})
 	return stats, err
 }
@@ -107,14 +102,11 @@ func (s LockSystem) Stats(ctx context.Context, failed int) (stats LockStats, err
 // error is [locks.ErrUnsupported] for a provider without such leftovers.
 func (s LockSystem) Sweep(ctx context.Context, unused time.Duration) (removed int, err error) {
 	err = s.use(ctx, func(p locks.Provider) (err error) {
-		if p.Capabilities().Sweep == nil {
-			return lacks(p, "has nothing to sweep: what holders leave ends by itself, or nodes remove it")
+		if sweep := p.Capabilities().Sweep; sweep != nil {
+			removed, err = sweep(ctx, s.Config.Locks.Region, time.Now().Add(-unused))
+			return err
 		}
-		removed, err = p.Capabilities().Sweep(ctx, s.Config.Locks.Region, time.Now().Add(-unused))
-		if err != nil {
-			err = fmt.Errorf("%d were removed before it failed: %w", removed, err)
-		}
-		return err
+		return lacks(p, "has nothing to sweep: what holders leave ends by itself, or nodes remove it")
 	})
 	return removed, err
 }
@@ -180,24 +172,18 @@ func (s LockSystem) provider(ctx context.Context) (locks.Provider, error) {
 	return nil, &wiring.UnknownObserverError{What: "lock provider", ID: s.Provider, Known: known}
 }
 
-// LockProviderCheck is a lock provider of the configuration.
-type LockProviderCheck struct {
-	ID string `json:"provider"`
-	// Locks is what its locks have, in a line.
-	Locks string `json:"locks"`
-}
-
 // describeLocks says what the locks of the coordination database have, and those of each
-// other provider. It asks nobody.
-func describeLocks(cfg *config.Config) (db string, others []LockProviderCheck) {
+// other provider by its id. It asks nobody.
+func describeLocks(cfg *config.Config) (db string, others map[string]string) {
 	for _, kind := range database.Kinds() {
 		if strings.HasPrefix(cfg.Database.URL.Reveal(), kind.Name) {
 			db = kind.String()
 		}
 	}
+	others = make(map[string]string)
 	for _, p := range cfg.Locks.Providers {
 		if settings, ok := p.Settings.(lockkind.Settings); ok {
-			others = append(others, LockProviderCheck{p.ID, settings.Capabilities().String()})
+			others[p.ID] = settings.Capabilities().String()
 		}
 	}
 	return db, others

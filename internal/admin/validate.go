@@ -56,8 +56,8 @@ func (f Finding) isWarning() bool { return !f.isError() }
 type Validation struct {
 	Database  DatabaseCheck   `json:"database"`
 	Observers []ObserverCheck `json:"observers"`
-	// Providers are the lock providers beside the coordination database.
-	Providers []LockProviderCheck `json:"lock_providers,omitempty"`
+	// LockProviders are what the locks of each other provider have, by its id.
+	LockProviders map[string]string `json:"lock_providers,omitempty"`
 	// Findings are warnings first, then errors.
 	Findings []Finding `json:"findings"`
 }
@@ -134,7 +134,7 @@ func (v Validation) Warnings() int {
 func Validate(ctx context.Context, o ValidateOptions) Validation {
 	cfg := o.Config
 	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
-	v.Database.Locks, v.Providers = describeLocks(cfg)
+	v.Database.Locks, v.LockProviders = describeLocks(cfg)
 	if err := CheckRights(cfg); err != nil {
 		v.Findings = append(v.Findings, Finding{SeverityError, subjectNode, err.Error(), err})
 	}

@@ -94,14 +94,14 @@ func (l *loader) checkLocks(cfg *Config) {
 		}
 	}
 	l.checkLockRules(o)
-	f := l.newFamilyChecker("lock provider", "a lock provider that keeps its locks in this place")
+	members := make([]member, len(o.Providers))
 	for i, p := range o.Providers {
-		path := fmt.Sprintf("locks.providers[%d]", i)
-		if p.ID == DatabaseProvider && l.OK(path) {
-			l.Reject(path+".id", "the coordination database has this id, and is always there; choose another")
+		members[i] = member{p.ID, p.Settings}
+		if p.ID == DatabaseProvider {
+			l.Reject(fmt.Sprintf("locks.providers[%d].id", i), "the coordination database has this id, and is always there; choose another")
 		}
-		f.check(path, p.ID, p.Settings)
 	}
+	l.checkFamily("locks.providers", "lock provider", "a lock provider that keeps its locks in this place", members)
 }
 
 // checkLockRules compares policies and hierarchies, when each of them can be read.

@@ -35,44 +35,42 @@ func (s Sink) Written() map[string]string {
 }
 
 func (l *loader) checkSinks(sinks []Sink) {
-	f := l.newFamilyChecker("sink", "a sink that writes to this place")
+	members := make([]member, len(sinks))
 	for i, s := range sinks {
-		f.check(fmt.Sprintf("sinks[%d]", i), s.ID, s.Settings)
+		members[i] = member{s.ID, s.Settings}
 	}
+	l.checkFamily("sinks", "sink", "a sink that writes to this place", members)
 	if len(sinks) == 0 && l.OK("sinks") {
 		l.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
 	}
 }
 
-// familyChecker checks the sections of one family, such as the sinks: no two have one id,
-// and no two lead to one place.
-type familyChecker struct {
-	resolver
-
-	// section is what one is called, and same what another is called that leads to a place.
-	section, same string
-	// ids and targets are those so far, and where they are.
-	ids, targets map[string]string
+// member is a section of a family, such as a sink.
+type member struct {
+	id       string
+	settings kind.Settings
 }
 
-func (r resolver) newFamilyChecker(section, same string) familyChecker {
-	return familyChecker{resolver: r, section: section, same: same, ids: make(map[string]string), targets: make(map[string]string)}
-}
-
-// check completes the settings of a section, and asks them what else is wrong.
-func (f familyChecker) check(path, id string, settings kind.Settings) {
-	if !f.OK(path) {
-		return // It is no section at all.
-	}
-	checkName(f.Report, path+".id", id)
-	checkUnique(f.Report, f.ids, id, path+".id", "a "+f.section+" "+quote(id))
-	switch {
-	case settings == nil && f.OK(path+".id", path+".type"): // No type is wrong where there is no kind at all.
-		f.Reject(path+".type", "this program has no kind of "+f.section+"; remove this entry")
-	case settings == nil || !f.complete(path, settings):
-	default:
-		if key, target := settings.Target(); target != "" {
-			checkUnique(f.Report, f.targets, target, join(path, cmp.Or(key, "type")), f.same)
+// checkFamily completes the settings of the sections in a list, and asks them what else is
+// wrong: no two have one id, and no two lead to one place. section is what one is called, and
+// same what another is called that leads to a place.
+func (r resolver) checkFamily(list, section, same string, members []member) {
+	ids, targets := make(map[string]string), make(map[string]string)
+	for i, m := range members {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		if !r.OK(path) {
+			continue // It is no section at all.
+		}
+		checkName(r.Report, path+".id", m.id)
+		checkUnique(r.Report, ids, m.id, path+".id", "a "+section+" "+quote(m.id))
+		if m.settings == nil && r.OK(path+".id", path+".type") { // No type is wrong where there is no kind at all.
+			r.Reject(path+".type", "this program has no kind of "+section+"; remove this entry")
+		}
+		if m.settings == nil || !r.complete(path, m.settings) {
+			continue
+		}
+		if key, target := m.settings.Target(); target != "" {
+			checkUnique(r.Report, targets, target, join(path, cmp.Or(key, "type")), same)
 		}
 	}
 }
