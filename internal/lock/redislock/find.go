@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +68,7 @@ type name struct {
 func (p *Provider) names(ctx context.Context, q lock.Query) ([]name, error) {
 	if q.Key != "" {
 		keys, err := p.keysOf(lock.Request{Region: q.Region, Key: q.Key})
-		return []name{{q.Key, keys, foreignDescriptor(q.Key)}}, err
+		return append(p.older(q.Key), name{q.Key, keys, foreignDescriptor(q.Key)}), err
 	}
 	prefix := q.Region + ":"
 	var all []name
@@ -88,11 +89,30 @@ func (p *Provider) names(ctx context.Context, q lock.Query) ([]name, error) {
 		}
 		for _, key := range theirs {
 			if d := old.descriptor(key); d != "" {
-				all = append(all, name{key, []string{key, "", ""}, d})
+				all = append(all, name{keyOf(d), []string{key, "", ""}, d})
 			}
 		}
 	}
 	return all, nil
+}
+
+// older returns the keys of older systems for a lock.
+func (p *Provider) older(key string) (all []name) {
+	subject, rest, _ := strings.Cut(key, ":")
+	for _, old := range p.legacies {
+		d := strings.Join([]string{"lock:exclusive", subject, escape(old.predicate), rest}, ":")
+		theirs, err := old.key(resourcesOf(d))
+		if err == nil && unescape(subject) == old.subject {
+			all = append(all, name{key, []string{theirs, "", ""}, d})
+		}
+	}
+	return all
+}
+
+// keyOf returns the key of a lock by its descriptor.
+func keyOf(descriptor string) string {
+	parts := strings.SplitN(descriptor, ":", 5)
+	return parts[2] + ":" + parts[4]
 }
 
 // foreignDescriptor describes a lock by its key, SUBJECT:RESOURCE:…, alone.
@@ -135,6 +155,9 @@ func heldOf(n name, region, now, text string) lock.Held {
 	at, _ := strconv.ParseInt(now, 10, 64)
 	expires, _ := strconv.ParseInt(parts[0], 10, 64)
 	h := lock.Held{Row: n.keys[0], Left: time.Duration(expires-at/1000) * time.Millisecond, Mark: parts[0]}
+	if expires < 0 { // It has no end.
+		h.Left = math.MaxInt64
+	}
 	h.Term, h.Fence = l.term, l.fence
 	h.Request = lock.Request{
 		Key: n.key, Region: region, Name: n.key, TTL: time.Duration(l.TTL) * time.Millisecond, Mode: lock.Mode(parts[1]),

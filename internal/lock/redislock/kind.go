@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/kind"
@@ -85,7 +86,13 @@ func (s *settings) Capabilities() lock.Capabilities { return Capabilities() }
 // Open implements [lockkind.Settings].
 func (s *settings) Open(o lockkind.Options) (lock.Provider, error) { return s.open(o) }
 
+// silent keeps the client's own words off stderr: its errors say the same.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
 func (s *settings) open(o lockkind.Options) (*Provider, error) {
+	redis.SetLogger(silent{}) // There is one for the process, which is observerd's own here.
 	options := s.options()
 	options.Logger = o.Logger
 	if s.URL.Scheme == "rediss" {

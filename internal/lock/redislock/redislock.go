@@ -142,7 +142,7 @@ func (p *Provider) Capabilities() lock.Capabilities {
 	if p.opts.Quiet {
 		c.Notify = nil
 	}
-	c.MostAttempts = p.opts.PoolSize
+	c.MostAttempts = attemptsOf(p.opts.PoolSize)
 	return c
 }
 
@@ -150,10 +150,13 @@ func (p *Provider) Capabilities() lock.Capabilities {
 func Capabilities() lock.Capabilities {
 	var none *Provider
 	return lock.Capabilities{
-		Name: "redis", Modes: true, MinTTL: minTTL, MostAttempts: DefaultPoolSize,
+		Name: "redis", Modes: true, MinTTL: minTTL, MostAttempts: attemptsOf(DefaultPoolSize),
 		Sets: none, Extender: none, Finder: none, Stealer: none, Delayer: none, Notify: none.notify,
 	}
 }
+
+// attemptsOf leaves connections for renewals and releases.
+func attemptsOf(poolSize int) int { return max(poolSize-2, 1) }
 
 // Close closes the connections.
 func (p *Provider) Close() error { return p.client.Close() }

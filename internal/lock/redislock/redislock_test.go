@@ -340,6 +340,12 @@ func TestLegacyKeys(t *testing.T) {
 	if want := []string{job.Descriptor, "lock:exclusive:audit:processing:status-reconciliation-audit"}; err != nil || !slices.Equal(texts, want) {
 		t.Errorf("found %q, %v, want %q", texts, err, want)
 	}
+	byKey, err := p.Find(t.Context(), lock.Query{Region: "LOCKS", Key: job.Key, Limit: 10})
+	if err != nil || len(byKey) != 1 || byKey[0].Term != "worker-7" || byKey[0].Key != job.Key || byKey[0].Descriptor != job.Descriptor {
+		t.Fatalf("found by the key %+v, %v", byKey, err)
+	}
+	release(t, p, byKey[0].Grant) // As an operator does.
+	exists(0, "after the release of an older holder")
 	short := job
 	short.Key, short.Descriptor = "consolidation-job:fs-1", "lock:exclusive:consolidation-job:triggering:fs-1"
 	if _, err := p.Acquire(t.Context(), short); !errors.Is(err, lock.ErrUnsupported) {

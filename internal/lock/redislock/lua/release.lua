@@ -3,7 +3,11 @@
 local lock, fence, holders, legacy = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local term, after, facts, channel, message = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local value = redis.call('GET', lock)
-if not value then return 0 end
+if not value then
+  local old = legacy and after == 0 and redis.call('GET', legacy)
+  if not old or not holds(old, term) then return 0 end
+  return redis.call('DEL', legacy) -- of an older system, by an operator
+end
 if value == 'shared' then
   local holder = redis.call('HGET', holders, term)
   if not holder then return 0 end
