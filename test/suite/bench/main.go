@@ -67,6 +67,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"locks", measureLocks},
 		{"general-locks", measureGeneralLocks},
+		{"redis-locks", measureRedisLocks},
 		{"backlog", measureBacklog},
 		{"turn", measureTurn},
 		{"idle", measureIdle},
