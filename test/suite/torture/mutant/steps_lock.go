@@ -42,7 +42,7 @@ func fenceUnderRowLock() Step {
 		Edits: []Edit{
 			{leaseSQL, "nextval('obs_fence')", "$11::bigint"},
 			{leasePostgres, "\terr = e.db.Acquire.QueryRowContext(", `	var early int64
-	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
+	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('"+e.db.Table("obs_fence").Sanitize()+"')").Scan(&early); err != nil {
 		return 0, before, err
 	}
 	failpoint.Hit("lease.wanted")
