@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -45,30 +47,45 @@ func (p *Provider) AcquireAll(ctx context.Context, requests []lock.Request) ([]l
 	if err := p.sameSlot(requests); err != nil {
 		return nil, err
 	}
-	grants, all, args := make([]lock.Grant, len(requests)), make([][]string, len(requests)), []any{0}
-	stride := 0 // the most keys that a lock has
+	var keys []string
+	each := 3
+	if len(p.legacies) > 0 {
+		each = 4
+	}
+	grants, args := make([]lock.Grant, len(requests)), []any{each}
 	for i, r := range requests {
-		keys, lease, err := p.newLease(r)
+		own, lease, err := p.newLease(r)
 		if err != nil {
 			return nil, err
 		}
-		all[i], stride = keys, max(stride, len(keys))
+		if len(own) == 4 && slices.Contains(keys, own[3]) {
+			return nil, fmt.Errorf("lock %s: %w: another lock of the set has the legacy key %s, too", r.Key, lock.ErrUnsupported, own[3])
+		}
+		keys = append(keys, append(own, own[0])[:each]...)
 		grants[i] = lock.Grant{Request: r, Term: lease[0].(string), Began: time.Now()}
 		args = append(args, lease...)
 	}
-	args[0] = stride
-	var keys []string
-	for _, own := range all {
-		keys = append(append(keys, own...), make([]string, stride-len(own))...)
-	}
-	answer, err := acquireScript.Run(ctx, p.client, keys, args...).Slice()
+	answer, err := p.take(ctx, acquireScript, grants, keys, args...)
 	if err != nil {
-		if isUnknown(err) {
-			p.giveBack(ctx, grants)
-		}
 		return nil, fmt.Errorf("acquire lock %s: %w", requests[0].Key, explained(err))
 	}
 	return grants, granted(grants, answer)
+}
+
+// take runs a script that may take these locks, and gives them back if that is not known.
+func (p *Provider) take(ctx context.Context, script *redis.Script, grants []lock.Grant, keys []string, args ...any) (any, error) {
+	answer, err := awaited(ctx, func() (any, error) {
+		answer, err := script.Run(ctx, p.client, keys, args...).Result()
+		if err == nil && ctx.Err() != nil { // Nobody waits for it, and a release may have passed it.
+			p.giveBack(ctx, grants)
+			err = context.Cause(ctx)
+		}
+		return answer, err
+	})
+	if err != nil && isUnknown(err) {
+		p.giveBack(ctx, grants)
+	}
+	return answer, err
 }
 
 // newLease returns the keys of a lock, and what the scripts are told of a new lease: its term,
@@ -93,10 +110,11 @@ func modeOf(m lock.Mode) lock.Mode {
 
 // granted puts the answer of a script into the grants: the fence of each, and whether the lock
 // was taken over.
-func granted(grants []lock.Grant, answer []any) error {
+func granted(grants []lock.Grant, answer any) error {
 	r := grants[0].Request
-	texts := make([]string, len(answer))
-	for i, a := range answer {
+	values, _ := answer.([]any)
+	texts := make([]string, len(values))
+	for i, a := range values {
 		texts[i] = fmt.Sprint(a)
 	}
 	switch {
@@ -150,13 +168,10 @@ func (p *Provider) Steal(ctx context.Context, r lock.Request, seen lock.Held, _ 
 		return lock.Grant{}, err
 	}
 	g := lock.Grant{Request: r, Term: lease[0].(string), Began: time.Now()}
-	answer, err := stealScript.Run(ctx, p.client, keys, append([]any{seen.Term, seen.Mark}, lease...)...).Slice()
+	grants := []lock.Grant{g}
+	answer, err := p.take(ctx, stealScript, grants, keys, append([]any{seen.Term, seen.Mark}, lease...)...)
 	if err != nil {
-		if isUnknown(err) {
-			p.giveBack(ctx, []lock.Grant{g})
-		}
 		return lock.Grant{}, fmt.Errorf("steal lock %s: %w", r.Key, explained(err))
 	}
-	grants := []lock.Grant{g}
 	return grants[0], granted(grants, answer)
 }

@@ -66,16 +66,25 @@ return redis.call('PEXPIREAT', KEYS[1], last)`
 
 // harness dates leases past the provider.
 func harness(t *testing.T, o redislock.Options, c redis.UniversalClient) locktest.Harness {
+	return harnessOf(func() lock.Provider { return open(t, o) }, c, "")
+}
+
+// harnessOf is that of providers whose regions have a prefix, {TAG} or none.
+func harnessOf(provider func() lock.Provider, c redis.UniversalClient, prefix string) locktest.Harness {
 	dating := redis.NewScript(dateLua)
 	date := func(t *testing.T, g lock.Grant, ahead time.Duration) {
-		name := g.Region + ":" + g.Key
+		name := prefix + g.Region + ":" + g.Key
+		beside := prefix + name
+		if prefix == "" {
+			beside = "{" + name + "}"
+		}
 		until := time.Now().Add(g.TTL + ahead).UnixMilli()
-		if err := dating.Run(t.Context(), c, []string{name, "{" + name + "}:holders"}, g.Term, until).Err(); err != nil {
+		if err := dating.Run(t.Context(), c, []string{name, beside + ":holders"}, g.Term, until).Err(); err != nil {
 			t.Errorf("date a lease: %v", err)
 		}
 	}
 	return locktest.Harness{
-		Provider: func() lock.Provider { return open(t, o) },
+		Provider: provider,
 		MinTTL:   time.Second,
 		Vanishes: true,
 		Expire:   func(t *testing.T, g lock.Grant) { date(t, g, -g.TTL) },

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,32 +20,46 @@ const (
 	foreignNode = "(another kind of client)"
 	// foreignPredicate stands for what it does.
 	foreignPredicate = "unknown"
-	// scanned is how many keys a step of SCAN looks at.
+	// scanned is how many keys a step looks at.
 	scanned = 1000
+	// shared and delayed are values that name no holder: of several, and of one that has
+	// released its lock for later.
+	shared, delayed = "shared", "-"
 )
 
 // Find implements [lock.Finder]. Without a key it looks at all keys of the servers. A lock
 // that has expired is not there any more.
 func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
-	names, err := p.names(ctx, q)
+	names, err := awaited(ctx, func() ([]name, error) { return p.names(ctx, q) })
 	if err != nil {
 		return nil, fmt.Errorf("find locks: %w", explained(err))
 	}
-	calls := make([]call, len(names))
-	for i, n := range names {
-		calls[i] = call{keys: n.keys}
-	}
 	var found []lock.Held
-	for i, answer := range runAll(ctx, p.client, findScript, calls) {
-		values, err := answer.StringSlice()
-		if err != nil {
-			return nil, fmt.Errorf("find lock %s: %w", names[i].key, explained(err))
+	ours := map[string]bool{shared: true, delayed: true} // and those of us who have a legacy key
+	for some := range slices.Chunk(names, scanned) {
+		calls := make([]call, len(some))
+		for i, n := range some {
+			calls[i] = call{keys: n.keys}
 		}
-		for at := 2; at < len(values); at += 2 {
-			h := heldOf(names[i], q.Region, values[0], values[at])
-			later := h.Row > q.After.Row || h.Row == q.After.Row && h.Term > q.After.Term
-			if later && (q.Node == "" || q.Node == h.Node) && h.Age >= q.OlderThan && !q.Expired {
-				found = append(found, h)
+		answers, err := p.runAll(ctx, findScript, calls)
+		if err != nil {
+			return nil, fmt.Errorf("find locks: %w", err)
+		}
+		for i, answer := range answers {
+			values, err := answer.StringSlice()
+			if err != nil {
+				return nil, fmt.Errorf("find lock %s: %w", some[i].key, explained(err))
+			}
+			for at := 2; at < len(values); at += 2 {
+				h := heldOf(some[i], q.Region, values[0], values[at])
+				if some[i].older && ours[h.Term] {
+					continue
+				}
+				ours[h.Term] = ours[h.Term] || !some[i].older
+				later := h.Row > q.After.Row || h.Row == q.After.Row && h.Term > q.After.Term
+				if later && (q.Node == "" || q.Node == h.Node) && h.Age >= q.OlderThan && !q.Expired {
+					found = append(found, h)
+				}
 			}
 		}
 	}
@@ -62,13 +75,27 @@ type name struct {
 	keys []string
 	// descriptor is that of a holder which says nothing of itself.
 	descriptor string
+	// older says that it is the key of an older system.
+	older bool
+}
+
+// older is the key of an older system.
+func older(key, descriptor string) name {
+	return name{key: key, keys: []string{key, key, key}, descriptor: descriptor, older: true}
 }
 
 // names returns the locks that are looked at.
 func (p *Provider) names(ctx context.Context, q lock.Query) ([]name, error) {
 	if q.Key != "" {
 		keys, err := p.keysOf(lock.Request{Region: q.Region, Key: q.Key})
-		return append(p.older(q.Key), name{q.Key, keys, foreignDescriptor(q.Key)}), err
+		all := []name{{key: q.Key, keys: keys, descriptor: foreignDescriptor(q.Key)}}
+		for _, old := range p.legacies {
+			if key := old.keyOf(q.Key); key != "" {
+				_, resources, _ := strings.Cut(q.Key, ":")
+				all = append(all, older(key, old.describes(resources)))
+			}
+		}
+		return all, err
 	}
 	prefix := q.Region + ":"
 	var all []name
@@ -79,7 +106,7 @@ func (p *Provider) names(ctx context.Context, q lock.Query) ([]name, error) {
 	for _, key := range own {
 		short := strings.TrimPrefix(key, prefix)
 		if keys, err := p.keysOf(lock.Request{Region: q.Region, Key: short}); err == nil {
-			all = append(all, name{short, keys, foreignDescriptor(short)})
+			all = append(all, name{key: short, keys: keys, descriptor: foreignDescriptor(short)})
 		}
 	}
 	for _, old := range p.legacies {
@@ -89,36 +116,22 @@ func (p *Provider) names(ctx context.Context, q lock.Query) ([]name, error) {
 		}
 		for _, key := range theirs {
 			if d := old.descriptor(key); d != "" {
-				all = append(all, name{keyOf(d), []string{key, "", ""}, d})
+				all = append(all, older(key, d))
 			}
 		}
 	}
 	return all, nil
 }
 
-// older returns the keys of older systems for a lock.
-func (p *Provider) older(key string) (all []name) {
-	subject, rest, _ := strings.Cut(key, ":")
-	for _, old := range p.legacies {
-		d := strings.Join([]string{"lock:exclusive", subject, escape(old.predicate), rest}, ":")
-		theirs, err := old.key(resourcesOf(d))
-		if err == nil && unescape(subject) == old.subject {
-			all = append(all, name{key, []string{theirs, "", ""}, d})
-		}
-	}
-	return all
-}
-
-// keyOf returns the key of a lock by its descriptor.
-func keyOf(descriptor string) string {
-	parts := strings.SplitN(descriptor, ":", 5)
-	return parts[2] + ":" + parts[4]
-}
-
 // foreignDescriptor describes a lock by its key, SUBJECT:RESOURCE:…, alone.
 func foreignDescriptor(key string) string {
-	subject, rest, _ := strings.Cut(key, ":")
-	return strings.Join([]string{"lock:exclusive", subject, foreignPredicate, rest}, ":")
+	parts := strings.Split(key, ":")
+	for i, part := range parts {
+		if escape(unescape(part)) != part { // It was not written by us.
+			parts[i] = escape(part)
+		}
+	}
+	return "lock:exclusive:" + parts[0] + ":" + foreignPredicate + ":" + strings.Join(parts[1:], ":")
 }
 
 // scan returns the keys that match, of all masters, once.
@@ -155,9 +168,6 @@ func heldOf(n name, region, now, text string) lock.Held {
 	at, _ := strconv.ParseInt(now, 10, 64)
 	expires, _ := strconv.ParseInt(parts[0], 10, 64)
 	h := lock.Held{Row: n.keys[0], Left: time.Duration(expires-at/1000) * time.Millisecond, Mark: parts[0]}
-	if expires < 0 { // It has no end.
-		h.Left = math.MaxInt64
-	}
 	h.Term, h.Fence = l.term, l.fence
 	h.Request = lock.Request{
 		Key: n.key, Region: region, Name: n.key, TTL: time.Duration(l.TTL) * time.Millisecond, Mode: lock.Mode(parts[1]),
@@ -165,6 +175,9 @@ func heldOf(n name, region, now, text string) lock.Held {
 	}
 	if l.foreign {
 		h.Node, h.Descriptor = foreignNode, n.descriptor
+		if expires < 0 { // It ends when it is released, if ever.
+			h.Left = 0
+		}
 		return h
 	}
 	h.Age = time.Duration(max(at-l.fence, 0)) * time.Microsecond

@@ -1,11 +1,15 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -23,7 +27,11 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 	renewals := make([]lock.Renewal, len(grants))
 	known := false
 	var errs []error
-	for i, answer := range runAll(ctx, p.client, renewScript, calls) {
+	answers, err := p.runAll(ctx, renewScript, calls)
+	if err != nil {
+		return nil, fmt.Errorf("renew %d locks: %w", len(grants), err)
+	}
+	for i, answer := range answers {
 		n, err := answer.Int()
 		switch {
 		case err != nil:
@@ -60,8 +68,8 @@ func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) 
 	if err != nil {
 		return err
 	}
-	n, err := renewScript.Run(ctx, p.client, keys, g.Term, ttl.Milliseconds(), text).Int()
-	return ended("extend", g, n, err)
+	answer, err := p.run(ctx, renewScript, keys, g.Term, ttl.Milliseconds(), text)
+	return ended("extend", g, answer, err)
 }
 
 // Release implements [lock.Provider].
@@ -85,13 +93,18 @@ func (p *Provider) release(ctx context.Context, g lock.Grant, after time.Duratio
 	if !p.opts.Quiet {
 		channel = channelOf(g.Region) + keys[0]
 	}
-	n, err := releaseScript.Run(ctx, p.client, keys, g.Term, after.Milliseconds(), text, channel, keys[0]).Int()
-	return ended("release", g, n, err)
+	answer, err := p.run(ctx, releaseScript, keys, g.Term, after.Milliseconds(), text, channel, keys[0])
+	if answer == untold {
+		p.untold.Do(func() {
+			p.opts.Logger.Warn("Releases are not told to those who wait: the user may not publish them; "+publishAdvice, "channel", channel)
+		})
+	}
+	return ended("release", g, answer, err)
 }
 
 // ended is the error of a script that changes a lease, and returns 0 for one that has ended.
-func ended(verb string, g lock.Grant, n int, err error) error {
-	if err == nil && n == 0 {
+func ended(verb string, g lock.Grant, answer any, err error) error {
+	if err == nil && answer == int64(0) {
 		err = lock.ErrLost
 	}
 	if err == nil {
@@ -100,25 +113,44 @@ func ended(verb string, g lock.Grant, n int, err error) error {
 	return fmt.Errorf("%s lock %s: %w", verb, g.Key, explained(err))
 }
 
+// untold is the answer to a release whose message was not allowed.
+const untold = int64(2)
+
+const publishAdvice = "grant it the channels &REGION-channel:* by ACL SETUSER, or set notify: false"
+
 // channelOf begins the channels of a region, which are those of Spring's registry.
 func channelOf(region string) string { return region + "-channel:" }
 
+// silence is after which time without a message the server is asked whether it is there.
+const silence = 5 * time.Second
+
+// errSilence reports a subscription that has ended.
+var errSilence = errors.New("the subscription has ended")
+
 // notify is the Notify of [lock.Capabilities]. It tells of what Java releases, too, where its
-// registry publishes that (PUB_SUB_LOCK). The client subscribes again when its connection is
-// lost.
+// registry publishes that (PUB_SUB_LOCK).
 func (p *Provider) notify(ctx context.Context, region string, free func(key string)) error {
 	sub := p.client.PSubscribe(ctx, globbed(channelOf(region))+"*")
-	defer func() { _ = sub.Close() }()
-	messages := sub.Channel()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case m, open := <-messages:
-			if !open {
-				return errors.New("the subscription has ended")
-			}
-			if key, ok := strings.CutPrefix(m.Payload, region+":"); ok {
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // The client does not notice the end of ctx.
+	defer func() {
+		if stop() {
+			_ = sub.Close()
+		}
+	}()
+	for asked := false; ; {
+		message, err := sub.ReceiveTimeout(ctx, silence)
+		var slow net.Error
+		if errors.As(err, &slow) && slow.Timeout() && !asked && ctx.Err() == nil {
+			asked = true
+			err = sub.Ping(ctx)
+		} else {
+			asked = false
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errSilence, cmp.Or(context.Cause(ctx), explained(err)))
+		}
+		if m, ok := message.(*redis.Message); ok {
+			if key, ok := strings.CutPrefix(m.Payload, region+":"); ok && key != "" {
 				free(key)
 			}
 		}

@@ -31,7 +31,9 @@ func (p *Provider) keysOf(r lock.Request) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", r.Key, err)
 		}
-		keys = append(keys, key)
+		if key != name {
+			keys = append(keys, key)
+		}
 	}
 	return keys, nil
 }
@@ -147,6 +149,22 @@ func (l legacy) key(resources []string) (string, error) {
 	}), nil
 }
 
+// keyOf returns the key of the older system for a lock with that key; empty for none.
+func (l legacy) keyOf(key string) string {
+	parts := strings.Split(key, ":")
+	for i, part := range parts {
+		parts[i] = unescape(part)
+	}
+	if parts[0] != l.subject {
+		return ""
+	}
+	old, err := l.key(parts[1:])
+	if err != nil {
+		return ""
+	}
+	return old
+}
+
 // descriptor is that of the lock which the older system has under this key; empty for none.
 func (l legacy) descriptor(key string) string {
 	found := l.pattern.FindStringSubmatch(key)
@@ -160,7 +178,11 @@ func (l legacy) descriptor(key string) string {
 	if len(resources) == 0 {
 		resources = []string{escape(l.template)}
 	}
-	return strings.Join(append([]string{"lock:exclusive", escape(l.subject), escape(l.predicate)}, resources...), ":")
+	return l.describes(strings.Join(resources, ":"))
+}
+
+func (l legacy) describes(resources string) string {
+	return strings.Join([]string{"lock:exclusive", escape(l.subject), escape(l.predicate), resources}, ":")
 }
 
 // globbed writes a text as a pattern of SCAN that is this text.

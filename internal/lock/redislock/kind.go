@@ -81,18 +81,19 @@ func (s *settings) For(region string) lockkind.Settings {
 }
 
 // Capabilities implements [lockkind.Settings].
-func (s *settings) Capabilities() lock.Capabilities { return Capabilities() }
+func (s *settings) Capabilities() lock.Capabilities {
+	c := Capabilities()
+	if !s.Notify {
+		c.Notify = nil
+	}
+	return c
+}
 
 // Open implements [lockkind.Settings].
 func (s *settings) Open(o lockkind.Options) (lock.Provider, error) { return s.open(o) }
 
-// silent keeps the client's own words off stderr: its errors say the same.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 func (s *settings) open(o lockkind.Options) (*Provider, error) {
-	redis.SetLogger(silent{}) // There is one for the process, which is observerd's own here.
+	redis.SetLogger(mute{})
 	options := s.options()
 	options.Logger = o.Logger
 	if s.URL.Scheme == "rediss" {
@@ -104,6 +105,12 @@ func (s *settings) open(o lockkind.Options) (*Provider, error) {
 	}
 	return Open(options)
 }
+
+// mute keeps the client from writing past the log what its errors say, too.
+type mute struct{}
+
+// Printf does nothing.
+func (mute) Printf(context.Context, string, ...any) {}
 
 // Probe asks whether the server can keep locks.
 func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
@@ -117,7 +124,7 @@ func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
 
 // ACLRule is what a user may have to do for the locks of a region, and no more.
 const ACLRule = "~REGION:* ~{REGION:* &REGION-channel:* " +
-	"+ping +time +get +set +del +unlink +exists +pttl +pexpire +pexpireat +pexpiretime +hget +hset +hdel +hvals +hgetall " +
+	"+ping +time +get +set +del +exists +pttl +pexpire +pexpireat +pexpiretime +hset +hget +hdel +hvals +hgetall " +
 	"+eval +evalsha +publish +psubscribe +punsubscribe +scan +info"
 
 // probe returns what keeps the server from keeping locks, or makes it lose them.
@@ -150,23 +157,49 @@ func (p *Provider) probe(ctx context.Context, region string) (findings []kind.Fi
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" && info["maxmemory"] != "0" {
 		add(true, fmt.Errorf("it evicts keys when its memory is full (maxmemory-policy %s), locks that are held too; set noeviction, or give locks a server of their own", policy))
 	}
-	if err := p.mayLock(ctx, region); err != nil {
-		add(false, fmt.Errorf("it takes no locks of the region %s: %w", region, explained(err)))
-	}
-	return findings
+	return append(findings, p.rights(ctx, region)...)
 }
 
-// mayLock reads and removes keys that nobody has, and sends a message to nobody.
-func (p *Provider) mayLock(ctx context.Context, region string) error {
-	keys, err := p.keysOf(lock.Request{Region: region, Key: "probe:" + uuid.NewString()})
-	if err != nil {
-		return err
+// rights returns what the user may not do. Redis looks at that before it looks at what it is
+// asked, which changes nothing here: the keys are not there, and a field has no value.
+func (p *Provider) rights(ctx context.Context, region string) (findings []kind.Finding) {
+	name := region + ":probe:" + uuid.NewString()
+	key := "{" + name + "}"
+	asked := [][]any{
+		{"evalsha", acquireScript.Hash(), 0}, {"eval", prelude + renewLua, 3, key, key, key, "-", 1, ""}, {"time"}, {"scan", 0, "match", key, "count", 1},
+		{"exists", key}, {"get", key}, {"get", name}, {"set", key, "", "xx"}, {"del", key}, {"pttl", key}, {"pexpire", key, 1}, {"pexpireat", key, 1}, {"pexpiretime", key},
+		{"hset", key, "a", "1", "b"}, {"hget", key, "a"}, {"hvals", key}, {"hgetall", key}, {"hdel", key, "a"},
 	}
-	return errors.Join(
-		findScript.Run(ctx, p.client, keys).Err(),
-		p.client.Del(ctx, keys...).Err(),
-		p.client.Publish(ctx, channelOf(region)+keys[0], keys[0]).Err(),
-	)
+	if !p.opts.Quiet {
+		asked = append(asked, []any{"publish", channelOf(region) + name, ""})
+	}
+	var commands []string
+	var keys, channels bool
+	for _, args := range asked {
+		err := p.client.Do(ctx, args...).Err()
+		switch {
+		case err == nil, errors.Is(err, redis.Nil), redis.HasErrorPrefix(err, "NOSCRIPT"), redis.HasErrorPrefix(err, "wrong number"):
+		case strings.Contains(err.Error(), "the script can't"), strings.Contains(err.Error(), "ACL failure"): // The command is asked for, too.
+		case redis.HasErrorPrefix(err, "NOPERM") && strings.Contains(err.Error(), " key"):
+			keys = true
+		case redis.HasErrorPrefix(err, "NOPERM") && strings.Contains(err.Error(), " channel"):
+			channels = true
+		case redis.HasErrorPrefix(err, "NOPERM"):
+			commands = append(commands, fmt.Sprintf("+%s", args[0]))
+		default:
+			return []kind.Finding{{Err: fmt.Errorf("it takes no locks: %w", explained(err))}}
+		}
+	}
+	if len(commands) > 0 {
+		findings = append(findings, kind.Finding{Err: fmt.Errorf("the user may not do what locks need; grant it by ACL SETUSER: %s", strings.Join(commands, " "))})
+	}
+	if keys {
+		findings = append(findings, kind.Finding{Err: fmt.Errorf("the user may not use the keys of the region; grant them by ACL SETUSER: ~%[1]s:* ~{%[1]s:*", region)})
+	}
+	if channels {
+		findings = append(findings, kind.Finding{Warning: true, Err: errors.New("the user may not use the channels of the region; " + publishAdvice)})
+	}
+	return findings
 }
 
 // infoOf reads what INFO says.

@@ -4,7 +4,11 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/test/kit/redistest"
+	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(redistest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(redistest.Wrap(m))
+}

@@ -68,11 +68,22 @@ func (r requests) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (r requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
+		sent := cmd
+		if name := cmd.Name(); name == "evalsha" || name == "eval" {
+			sent = once{cmd}
+		}
+		err := next(ctx, sent)
 		r.count(err)
 		return err
 	}
 }
+
+// once keeps the client of a cluster, which has its own rules, from sending a script again
+// that was not answered: of a release it would say that the lease was lost.
+type once struct{ redis.Cmder }
+
+// NoRetry implements [redis.Cmder].
+func (o once) NoRetry() bool { return isUnknown(o.Err()) }
 
 // ProcessPipelineHook implements [redis.Hook].
 func (r requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {

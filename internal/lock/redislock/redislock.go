@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,11 +71,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// rightsAdvice is how a user gets what a provider needs.
+const rightsAdvice = "grant it by ACL SETUSER: " + ACLRule
+
 // Provider keeps locks in Redis.
 type Provider struct {
 	client   redis.UniversalClient
 	opts     Options
 	legacies map[string]legacy
+	untold   sync.Once // for the warning
 }
 
 // Open returns a provider. It connects when it is used. The error is of the options.
@@ -126,6 +131,12 @@ func (o Options) client() (*redis.UniversalOptions, error) {
 		u.TLSConfig = o.TLS.Clone()
 		u.TLSConfig.ServerName = cmp.Or(u.TLSConfig.ServerName, server)
 	}
+	if u.TLSConfig != nil && (o.Cluster || o.Master != "") { // Each server has a name of its own.
+		u.TLSConfig.ServerName = ""
+		if o.TLS != nil {
+			u.TLSConfig.ServerName = o.TLS.ServerName
+		}
+	}
 	return &redis.UniversalOptions{
 		Addrs: append([]string{u.Addr}, o.Nodes...), MasterName: o.Master, DB: u.DB,
 		Username: u.Username, Password: cmp.Or(o.Password, u.Password), TLSConfig: u.TLSConfig,
@@ -172,14 +183,19 @@ func explained(err error) error {
 		return err
 	}
 	for code, advice := range map[string]string{
-		"READONLY":                        "this server is a replica; name the master, or its sentinels",
-		"NOAUTH":                          "a password is missing; set password-file",
-		"Protocol error: unauthenticated": "a password is missing; set password-file",
-		"WRONGPASS":                       "the user or the password is wrong; look at the URL and at password-file",
-		"NOPERM":                          "the user may not do this; docs/locks/redis.md has the ACL rule that grants it",
-		"MOVED":                           "this server is one of a cluster; set cluster: true",
-		"CROSSSLOT":                       "in a cluster the locks of a set need the same {tag} in their names",
-		"LOADING":                         "this server reads its data; it answers soon",
+		"READONLY":                            "this server is a replica; name the master, or its sentinels",
+		"NOAUTH":                              "a password is missing; set password-file",
+		"Protocol error: unauthenticated":     "a password is missing; set password-file",
+		"WRONGPASS":                           "the user or the password is wrong; look at the URL and at password-file",
+		"NOPERM":                              "the user may not do this; " + rightsAdvice,
+		"MOVED":                               "this server is one of a cluster; set cluster: true",
+		"CROSSSLOT":                           "in a cluster the locks of a set need the same {tag} in their names",
+		"LOADING":                             "this server reads its data; it answers soon",
+		"OOM":                                 "the memory of this server is full; raise maxmemory, or give locks a server of their own",
+		"WRONGTYPE":                           "another program has something else under this key; give the locks a region of their own",
+		"The user executing the script can't": "the user may not do this; " + rightsAdvice,
+		"ACL failure in script":               "the user may not do this; " + rightsAdvice,
+		"This instance has cluster support":   "this server is not one of a cluster; leave out cluster",
 	} {
 		if redis.HasErrorPrefix(err, code) {
 			return fmt.Errorf("%w: %s", err, advice)
@@ -192,8 +208,10 @@ func explained(err error) error {
 func isUnknown(err error) bool {
 	var answer redis.Error
 	var dial *net.OpError
-	unsent := errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &dial) && dial.Op == "dial"
-	return !unsent && !errors.As(err, &answer)
+	if errors.As(err, &answer) || errors.Is(err, redis.ErrPoolTimeout) {
+		return false
+	}
+	return !errors.As(err, &dial) || dial.Op != "dial"
 }
 
 func (p *Provider) giveBack(ctx context.Context, grants []lock.Grant) {

@@ -35,8 +35,38 @@ type call struct {
 	args []any
 }
 
+// awaited returns what ask does, or the error of ctx as soon as that ends: the client looks at
+// its deadline alone.
+func awaited[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		value, err := ask()
+		got <- answer{value, err}
+	}()
+	select {
+	case a := <-got:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// run runs a script once.
+func (p *Provider) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
+	return awaited(ctx, func() (any, error) { return script.Run(ctx, p.client, keys, args...).Result() })
+}
+
 // runAll runs a script for each of the calls, in one round trip. A server that has forgotten
-// the script is sent it.
+// the script is sent it. The error is that of ctx.
+func (p *Provider) runAll(ctx context.Context, script *redis.Script, calls []call) ([]*redis.Cmd, error) {
+	return awaited(ctx, func() ([]*redis.Cmd, error) { return runAll(ctx, p.client, script, calls), nil })
+}
+
 func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Script, calls []call) []*redis.Cmd {
 	send := func(run func(pipe redis.Pipeliner, c call) *redis.Cmd, which []int, into []*redis.Cmd) {
 		pipe := client.Pipeline()

@@ -13,6 +13,10 @@ import (
 // slots is how many a cluster has.
 const slots = 16384
 
+// busBelow is how far below its port a node of a cluster listens for others. By itself that
+// is one from which kernels serve outgoing connections.
+const busBelow = 13000
+
 // Cluster gives a test a cluster of so many masters.
 func Cluster(t testing.TB, masters int) []*Server {
 	t.Helper()
@@ -22,7 +26,7 @@ func Cluster(t testing.TB, masters int) []*Server {
 		all[i].Must(t, fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*slots/masters, (i+1)*slots/masters-1))
 		all[i].Must(t, fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
 		if i > 0 {
-			all[i].Must(t, fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", all[0].Port))
+			all[i].Must(t, fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d %d", all[0].Port, all[0].Port-busBelow))
 		}
 	}
 	for _, s := range all {
@@ -34,11 +38,10 @@ func Cluster(t testing.TB, masters int) []*Server {
 	return all
 }
 
-// Replica gives a test a replica of the server at HOST:PORT that has caught up with it.
-func Replica(t testing.TB, address string) *Server {
+// Replica gives a test a replica of the server that has caught up with it.
+func Replica(t testing.TB, of *Server) *Server {
 	t.Helper()
-	host, port, _ := strings.Cut(address, ":")
-	s := Start(t, "--replicaof", host, port)
+	s := Start(t, "--replicaof", "127.0.0.1", fmt.Sprint(of.Port))
 	if err := testbed.Until(t.Context(), time.Minute, func() error { return s.says(t.Context(), "INFO replication", "master_link_status:up") }); err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	args := append([]string{
 		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir.Data(), "--pidfile", s.Dir.Data() + "/" + kind.Pid,
 		"--databases", "512", "--save", "", "--appendonly", "no", "--loglevel", "notice", "--repl-diskless-sync-delay", "0",
+		"--cluster-port", strconv.Itoa(s.Port - busBelow),
 	}, s.args...)
 	// The server outlives ctx, which bounds its start alone.
 	cmd := s.Command(context.WithoutCancel(ctx), syscall.SIGKILL, s.program, args...)

@@ -20,7 +20,7 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	s.Must(t, "SET a 1")
-	replica := redistest.Replica(t, s.Address())
+	replica := redistest.Replica(t, s)
 	ask(t, replica, "EXISTS a", ":1")
 	ask(t, replica, "SET a 2", "-READONLY You can't write against a read only replica.")
 	resume := s.Pause(t)

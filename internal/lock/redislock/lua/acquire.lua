@@ -1,8 +1,8 @@
 -- Takes all locks or none. ARGV has how many keys a lock has, and for each lock its term,
--- mode, TTL and facts.
+-- mode, TTL and facts. One without a key of an older system has its own again there.
 local keys, answer = tonumber(ARGV[1]), {}
 local function of(i)
-  local legacy = keys > 3 and KEYS[i + 4] ~= '' and KEYS[i + 4] or nil
+  local legacy = keys > 3 and KEYS[i + 4] ~= KEYS[i + 1] and KEYS[i + 4] or nil
   return KEYS[i + 1], KEYS[i + 2], KEYS[i + 3], legacy
 end
 local free = {}

@@ -18,34 +18,33 @@ end
 
 local function ttl_of(facts) return tonumber(string.match(facts, '^{"ttl_ms":(%d+)')) end
 
--- settle lets the key of a shared lock end with the last of its holders.
+-- settle lets the key of a shared lock end with the last of its holders, and so that of the
+-- older system, unless another has it.
 local function settle(lock, holders, legacy)
-  local last = 0
+  local last, ours = 0, legacy and (redis.call('GET', legacy) or 'shared') == 'shared'
   for _, holder in ipairs(redis.call('HVALS', holders)) do
     last = math.max(last, tonumber(string.match(holder, '^%d+')))
   end
   if last <= ms then
     redis.call('DEL', lock, holders)
-    if legacy and redis.call('GET', legacy) == 'shared' then redis.call('DEL', legacy) end
+    if ours then redis.call('DEL', legacy) end
     return
   end
   redis.call('PEXPIREAT', holders, int(last))
   redis.call('SET', lock, 'shared', 'PXAT', int(last))
-  if legacy then redis.call('SET', legacy, 'shared', 'PXAT', int(last)) end
+  if ours then redis.call('SET', legacy, 'shared', 'PXAT', int(last)) end
 end
 
 -- refusal returns who keeps the mode out, and for how long. A lease that is dated too far
 -- ahead, because the clock went back, is dated anew.
 local function refusal(lock, holders, legacy, mode, except)
-  local value = redis.call('GET', lock)
-  if not value then
-    value = legacy and redis.call('GET', legacy)
-    return value, value and redis.call('PTTL', legacy)
-  end
+  local value, old = redis.call('GET', lock), legacy and redis.call('GET', legacy)
+  if not value then return old, old and redis.call('PTTL', legacy) end
   if value ~= 'shared' then
     local left, ttl = redis.call('PTTL', lock), ttl_of(string.match(value, '{.*') or '')
     if ttl and left > ttl then
       redis.call('PEXPIRE', lock, ttl)
+      if old and holds(value, old) then redis.call('PEXPIRE', legacy, ttl) end
       left = ttl
     end
     return value, left
@@ -65,6 +64,7 @@ local function refusal(lock, holders, legacy, mode, except)
       found, most = all[i] .. ' ' .. rest, left
     end
   end
+  if not found and old and old ~= 'shared' then return old, redis.call('PTTL', legacy) end
   return found, most
 end
 
@@ -77,7 +77,8 @@ local function grant(lock, fence, holders, legacy, term, mode, ttl, facts)
   if mode == 'exclusive' then
     redis.call('SET', lock, term .. ' ' .. token .. ' ' .. facts, 'PX', ttl)
     if legacy then redis.call('SET', legacy, term, 'PX', ttl) end
-  else
+  else -- Holders of a lock whose key was removed have lost it.
+    if redis.call('GET', lock) ~= 'shared' then redis.call('DEL', holders) end
     redis.call('HSET', holders, term, int(ms + ttl) .. ' ' .. mode .. ' ' .. token .. ' ' .. facts)
     settle(lock, holders, legacy)
   end

@@ -1,13 +1,10 @@
 -- Ends a lease, or lets nobody hold the lock for some time more. ARGV has the term, that
 -- time (0 for none) with facts that name it, and the channel and message for those who wait.
+-- The answer 2 says that the message was not allowed.
 local lock, fence, holders, legacy = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local term, after, facts, channel, message = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local value = redis.call('GET', lock)
-if not value then
-  local old = legacy and after == 0 and redis.call('GET', legacy)
-  if not old or not holds(old, term) then return 0 end
-  return redis.call('DEL', legacy) -- of an older system, by an operator
-end
+if not value then return 0 end
 if value == 'shared' then
   local holder = redis.call('HGET', holders, term)
   if not holder then return 0 end
@@ -18,12 +15,11 @@ if value == 'shared' then
   settle(lock, holders, legacy)
 elseif holds(value, term) then
   local mine = legacy and redis.call('GET', legacy) == term
+  redis.call('DEL', lock)
+  if mine then redis.call('DEL', legacy) end
   if after > 0 then
     redis.call('SET', lock, '-' .. string.match(value, '( %d+ )') .. facts, 'PX', after)
     if mine then redis.call('SET', legacy, '-', 'PX', after) end
-  else
-    redis.call('DEL', lock)
-    if mine then redis.call('DEL', legacy) end
   end
 else
   return 0
@@ -32,5 +28,5 @@ local last = redis.call('GET', fence)
 if last and (value ~= 'shared' or redis.call('EXISTS', lock) == 0) then
   redis.call('SET', fence, string.match(last, '^%d+') .. ' free', 'KEEPTTL')
 end
-if after == 0 and channel ~= '' then redis.call('PUBLISH', channel, message) end
-return 1
+local told = after == 0 and channel ~= '' and redis.pcall('PUBLISH', channel, message)
+return type(told) == 'table' and 2 or 1

@@ -15,5 +15,8 @@ elseif value and holds(value, seen) then
 else
   return { 'ended' }
 end
+local old = legacy and redis.call('GET', legacy)
+if old and old ~= 'shared' and old ~= seen then return { 'held', 0, old, redis.call('PTTL', legacy) } end
 if value ~= 'shared' or mode == 'exclusive' then redis.call('DEL', lock, holders) end
+if old == seen then redis.call('DEL', legacy) end
 return { (grant(lock, fence, holders, legacy, ARGV[3], mode, tonumber(ARGV[5]), ARGV[6])), 1 }
