@@ -74,7 +74,7 @@ func (p *Provider) AcquireAll(ctx context.Context, requests []lock.Request) ([]l
 
 // take runs a script that may take these locks, and gives them back if that is not known.
 func (p *Provider) take(ctx context.Context, script *redis.Script, grants []lock.Grant, keys []string, args ...any) (any, error) {
-	answer, err := awaited(ctx, func() (any, error) {
+	answer, err := awaited(ctx, p, func() (any, error) {
 		answer, err := script.Run(ctx, p.client, keys, args...).Result()
 		if err == nil && ctx.Err() != nil { // Nobody waits for it, and a release may have passed it.
 			p.giveBack(ctx, grants)

@@ -30,7 +30,7 @@ const (
 // Find implements [lock.Finder]. Without a key it looks at all keys of the servers. A lock
 // that has expired is not there any more.
 func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
-	names, err := awaited(ctx, func() ([]name, error) { return p.names(ctx, q) })
+	names, err := awaited(ctx, p, func() ([]name, error) { return p.names(ctx, q) })
 	if err != nil {
 		return nil, fmt.Errorf("find locks: %w", explained(err))
 	}

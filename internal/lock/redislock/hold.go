@@ -24,38 +24,22 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 		}
 		calls[i] = call{keys, []any{g.Term, g.TTL.Milliseconds(), ""}}
 	}
-	renewals := make([]lock.Renewal, len(grants))
-	known := false
-	var errs []error
 	answers, err := p.runAll(ctx, renewScript, calls)
 	if err != nil {
 		return nil, fmt.Errorf("renew %d locks: %w", len(grants), err)
 	}
+	renewals := make([]lock.Renewal, len(grants))
 	for i, answer := range answers {
-		n, err := answer.Int()
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("renew lock %s: %w", grants[i].Key, explained(err)))
-			continue
+		switch n, failed := answer.Int(); {
+		case failed != nil: // One of many errors is enough.
+			err = fmt.Errorf("renew lock %s: %w", grants[i].Key, explained(failed))
 		case n == 1:
 			renewals[i] = lock.Renewed
 		default:
 			renewals[i] = lock.Lost
 		}
-		known = true
 	}
-	if len(errs) == 0 || known {
-		return renewals, first(errs)
-	}
-	return nil, first(errs)
-}
-
-// first is enough of many errors of one cause.
-func first(errs []error) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return errs[0]
+	return renewals, err
 }
 
 // Extend implements [lock.Extender].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,10 +51,8 @@ func codeOf(err error) string {
 		return "ok"
 	case errors.As(err, &answer):
 		code, _, _ := strings.Cut(strings.ToLower(answer.Error()), " ")
-		for _, known := range codes {
-			if code == known {
-				return code
-			}
+		if slices.Contains(codes, code) {
+			return code
 		}
 		return "error"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &slow) && slow.Timeout():

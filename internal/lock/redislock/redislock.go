@@ -79,6 +79,7 @@ type Provider struct {
 	client   redis.UniversalClient
 	opts     Options
 	legacies map[string]legacy
+	asking   sync.WaitGroup
 	untold   sync.Once // for the warning
 }
 
@@ -170,7 +171,10 @@ func Capabilities() lock.Capabilities {
 func attemptsOf(poolSize int) int { return max(poolSize-2, 1) }
 
 // Close closes the connections.
-func (p *Provider) Close() error { return p.client.Close() }
+func (p *Provider) Close() error {
+	defer p.asking.Wait()
+	return p.client.Close()
+}
 
 // explained returns an error that says what to do about it, if that is known. It is
 // [lock.ErrBusy] where no connection was free.

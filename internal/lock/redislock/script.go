@@ -36,17 +36,17 @@ type call struct {
 }
 
 // awaited returns what ask does, or the error of ctx as soon as that ends: the client looks at
-// its deadline alone.
-func awaited[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+// its deadline alone. Close waits for what is asked for still.
+func awaited[T any](ctx context.Context, p *Provider, ask func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	got := make(chan answer, 1)
-	go func() {
+	p.asking.Go(func() {
 		value, err := ask()
 		got <- answer{value, err}
-	}()
+	})
 	select {
 	case a := <-got:
 		return a.value, a.err
@@ -58,13 +58,13 @@ func awaited[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 
 // run runs a script once.
 func (p *Provider) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
-	return awaited(ctx, func() (any, error) { return script.Run(ctx, p.client, keys, args...).Result() })
+	return awaited(ctx, p, func() (any, error) { return script.Run(ctx, p.client, keys, args...).Result() })
 }
 
 // runAll runs a script for each of the calls, in one round trip. A server that has forgotten
 // the script is sent it. The error is that of ctx.
 func (p *Provider) runAll(ctx context.Context, script *redis.Script, calls []call) ([]*redis.Cmd, error) {
-	return awaited(ctx, func() ([]*redis.Cmd, error) { return runAll(ctx, p.client, script, calls), nil })
+	return awaited(ctx, p, func() ([]*redis.Cmd, error) { return runAll(ctx, p.client, script, calls), nil })
 }
 
 func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Script, calls []call) []*redis.Cmd {
