@@ -122,11 +122,8 @@ func anyMode(lock.Mode, lock.Mode) bool { return true }
 // hold the locks together ask at the same time until one was refused. A caller that holds
 // what another waits for waits for nobody, for they would wait for each other.
 func (q *queue) blocker(a *asker) *asker {
-	holds := a.requests[0].Holds
-	for _, o := range q.all {
-		if slices.ContainsFunc(o.requests, func(r lock.Request) bool { return holds[r.Key] != "" && r.Mode.Conflicts(holds[r.Key]) }) {
-			return nil
-		}
+	if holds := a.requests[0].Holds; len(holds) > 0 && slices.ContainsFunc(q.all, func(o *asker) bool { return o.waitsFor(holds) }) {
+		return nil
 	}
 	for _, o := range q.all {
 		if o == a {
@@ -137,6 +134,11 @@ func (q *queue) blocker(a *asker) *asker {
 		}
 	}
 	return nil
+}
+
+// waitsFor reports whether what the caller wants is held, by one who holds these locks.
+func (a *asker) waitsFor(holds map[string]lock.Mode) bool {
+	return slices.ContainsFunc(a.requests, func(r lock.Request) bool { return holds[r.Key] != "" && r.Mode.Conflicts(holds[r.Key]) })
 }
 
 // released implements [order]. It lets the first callers that want the key ask for it.
