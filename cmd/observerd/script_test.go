@@ -21,12 +21,13 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/redistest"
 )
 
 var update = flag.Bool("update", false, "write the expected output in the scripts anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(mariatest.Wrap(pgtest.Wrap(m)), map[string]func(){"observerd": main})
+	testscript.Main(redistest.Wrap(mariatest.Wrap(pgtest.Wrap(m))), map[string]func(){"observerd": main})
 }
 
 // TestScripts runs the command as a user does. Each script gets a folder with
@@ -51,6 +52,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sql": query, "eventually": eventually, "terminate": terminate, "hangup": hangup, "hold": hold,
 			"events": eventFile, "jsonlines": jsonLines, "address": address,
+			// redis starts a server, whose URL is REDIS from then on.
+			"redis": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", redistest.URL(t)) },
 		},
 	})
 }
