@@ -10,8 +10,10 @@ import (
 )
 
 // tryLockFile opens path and locks it for this process, or fails at once.
-func tryLockFile(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func tryLockFile(path string) (*os.File, error) { return tryLock(path, os.O_RDWR|os.O_CREATE) }
+
+func tryLock(path string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,10 +146,14 @@ func (k Kind) leftover(dir string) bool {
 	if strings.HasPrefix(filepath.Base(dir), unlocked) && time.Since(info.ModTime()) < time.Minute {
 		return false // It is about to get its lock.
 	}
-	lock, err := tryLockFile(filepath.Join(dir, "lock"))
-	if err != nil {
+	// It is not made here: whoever removes the folder meanwhile would find it not empty.
+	lock, err := tryLock(filepath.Join(dir, "lock"), os.O_RDWR)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > time.Minute:
+	case err != nil:
 		return false
+	default:
+		defer lock.Close()
 	}
-	defer lock.Close()
 	return !k.alive(filepath.Join(dir, "data"))
 }
