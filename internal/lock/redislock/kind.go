@@ -18,7 +18,7 @@ import (
 )
 
 // Kind is the kind of lock provider that is of type redis in the configuration.
-var Kind = lockkind.Kind{Name: "redis", Settings: func() lockkind.Settings { return new(settings) }}
+var Kind = lockkind.Kind{Name: "redis", Settings: func() lockkind.Settings { return &settings{Notify: true} }}
 
 type settings struct {
 	// URL is redis://USER@HOST:PORT/DATABASE, or rediss:// for TLS. Required.
