@@ -169,7 +169,7 @@ func (s LockSystem) provider(ctx context.Context) (locks.Provider, error) {
 		known = append(known, p.ID)
 	}
 	slices.Sort(known)
-	return nil, &wiring.UnknownObserverError{What: "lock provider", ID: s.Provider, Known: known}
+	return nil, &wiring.UnknownIDError{What: "lock provider", ID: s.Provider, Known: known}
 }
 
 // describeLocks says what the locks of the coordination database have, and those of each

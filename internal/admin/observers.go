@@ -164,7 +164,7 @@ func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
 	}
 	for _, id := range s.IDs {
 		if !slices.Contains(ids, id) {
-			return nil, &wiring.UnknownObserverError{ID: id, Known: ids}
+			return nil, &wiring.UnknownIDError{ID: id, Known: ids}
 		}
 	}
 	types := make(map[string][]string)
@@ -172,7 +172,7 @@ func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
 		types[o.Type] = append(types[o.Type], o.ID)
 	}
 	if s.Type != "" && types[s.Type] == nil {
-		return nil, &wiring.UnknownObserverError{What: "observer type", ID: s.Type, Known: sortedKeys(types)}
+		return nil, &wiring.UnknownIDError{What: "observer type", ID: s.Type, Known: sortedKeys(types)}
 	}
 	selected := slices.Concat(s.IDs, types[s.Type])
 	slices.Sort(selected)
@@ -188,7 +188,7 @@ func (op *Operator) configured(id string) (config.Observer, error) {
 		}
 		ids = append(ids, o.ID)
 	}
-	return config.Observer{}, &wiring.UnknownObserverError{ID: id, Known: slices.Sorted(slices.Values(ids))}
+	return config.Observer{}, &wiring.UnknownIDError{ID: id, Known: slices.Sorted(slices.Values(ids))}
 }
 
 // known checks that the configuration or the database has the id, and returns the
@@ -196,7 +196,7 @@ func (op *Operator) configured(id string) (config.Observer, error) {
 func (op *Operator) known(ctx context.Context, id string) (map[string]lockdb.StreamStatus, error) {
 	polled, ids, err := op.ids(ctx)
 	if err == nil && !slices.Contains(ids, id) {
-		err = &wiring.UnknownObserverError{ID: id, Known: ids}
+		err = &wiring.UnknownIDError{ID: id, Known: ids}
 	}
 	return polled, err
 }
@@ -314,7 +314,7 @@ func (op *Operator) Accept(ctx context.Context, id string, by By, r Refusal) err
 }
 
 // KnowsObserver returns nil when the configuration or the database has the id,
-// and an [*wiring.UnknownObserverError] when neither has.
+// and an [*wiring.UnknownIDError] when neither has.
 func (op *Operator) KnowsObserver(ctx context.Context, id string) error {
 	_, err := op.known(ctx, id)
 	return err

@@ -50,7 +50,7 @@ type Act struct {
 }
 
 // Show returns all that is known of an observer. Its error is a
-// [*wiring.UnknownObserverError] where neither configuration nor database has the id.
+// [*wiring.UnknownIDError] where neither configuration nor database has the id.
 func (op *Operator) Show(ctx context.Context, id string) (d ObserverDetails, err error) {
 	r, err := op.Report(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (op *Operator) Show(ctx context.Context, id string) (d ObserverDetails, err
 		for _, o := range r.Observers {
 			known = append(known, o.ID)
 		}
-		return d, &wiring.UnknownObserverError{ID: id, Known: known}
+		return d, &wiring.UnknownIDError{ID: id, Known: known}
 	}
 	d = ObserverDetails{At: r.At, Observer: r.Observers[i]}
 	d.Sinks = only(r.Sinks, func(s status.Sink) bool { return s.Stream == id })

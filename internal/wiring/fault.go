@@ -41,7 +41,7 @@ const (
 // joined, the one that has to be fixed first counts.
 func FaultOf(err error) Fault {
 	var configuration *config.Error
-	var unknown *UnknownObserverError
+	var unknown *UnknownIDError
 	var network *net.OpError
 	switch {
 	case errors.As(err, &unknown), errors.Is(err, locks.ErrUnsupported):
@@ -77,9 +77,9 @@ func (e mistakeError) Unwrap() error { return e.error }
 // way: an empty database in the wrong folder would only hide the mistake.
 var ErrAbsent = errors.New("the coordination database does not exist")
 
-// UnknownObserverError reports an id that neither the configuration nor the
+// UnknownIDError reports an id that neither the configuration nor the
 // coordination database knows.
-type UnknownObserverError struct {
+type UnknownIDError struct {
 	// What is what there is not; empty: an observer.
 	What string
 	ID   string
@@ -88,7 +88,7 @@ type UnknownObserverError struct {
 }
 
 // Error names the nearest ids, or else all of them.
-func (e *UnknownObserverError) Error() string {
+func (e *UnknownIDError) Error() string {
 	text := fmt.Sprintf("there is no %s %q", cmp.Or(e.What, "observer"), e.ID)
 	if near := source.Nearest(e.ID, e.Known); len(near) > 0 {
 		return fmt.Sprintf("%s; is it %s?", text, strings.Join(near, " or "))
