@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -34,15 +33,10 @@ func (t *trial) redis(ctx context.Context) (err error) {
 	if err := t.java.run(ctx, &t.version, "version"); err != nil {
 		return err
 	}
-	beside, err := sql.Open("pgx", t.url)
-	if err != nil {
+	if err := t.openWitness(ctx); err != nil {
 		return err
 	}
-	beside.SetMaxOpenConns(12)
-	defer func() { err = errors.Join(err, beside.Close()) }()
-	if t.witness, err = makeWitness(ctx, beside, locks); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, t.witness.db.Close()) }()
 	ours := side{
 		names: locks,
 		request: func(name string) lock.Request {

@@ -53,15 +53,10 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := db.Close(); err != nil {
 		return err
 	}
-	beside, err := sql.Open("pgx", t.url)
-	if err != nil {
+	if err := t.openWitness(ctx); err != nil {
 		return err
 	}
-	beside.SetMaxOpenConns(12)
-	defer func() { err = errors.Join(err, beside.Close()) }()
-	if t.witness, err = makeWitness(ctx, beside, locks); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, t.witness.db.Close()) }()
 	errs := []error{t.compareKeys(ctx), t.otherTable(ctx)}
 	errs = append(errs, t.rows(ctx, lockdb.KeySpring, false, t.settings.time), t.rows(ctx, lockdb.KeyPlain, false, t.settings.time/3),
 		t.rows(ctx, lockdb.KeySpring, true, t.settings.time), t.daemons(ctx))
@@ -73,6 +68,19 @@ func (t *trial) run(ctx context.Context) (err error) {
 		fmt.Fprintf(t.out, "%s: INT_LOCK is in the catalogue as the library's script made it\n", t.name())
 	}
 	return errors.Join(append(errs, err)...)
+}
+
+// openWitness makes the witness, on connections of its own, which the caller closes.
+func (t *trial) openWitness(ctx context.Context) error {
+	beside, err := sql.Open("pgx", t.url)
+	if err != nil {
+		return err
+	}
+	beside.SetMaxOpenConns(12)
+	if t.witness, err = makeWitness(ctx, beside, locks); err != nil {
+		return errors.Join(err, beside.Close())
+	}
+	return nil
 }
 
 func (t *trial) name() string {
