@@ -39,13 +39,16 @@ type Found struct {
 	Fence int64
 	Node  string
 	// Age is the time since the acquisition, and Left that until the lease is over if it is
-	// not renewed: less than 0 when it is over.
+	// not renewed: less than 0 when it is over, [Endless] for one that does not end by itself.
 	Age, Left time.Duration
 	// Waiting is how many stand in line for the lock.
 	Waiting int
 	// Mark changes with each renewal; [Manager.Steal] compares it.
 	Mark string
 }
+
+// Endless is the [Found.Left] of a lock that another kind of client keeps without an end.
+const Endless = lock.Endless
 
 // findPage is how many locks are read at once, at least.
 const findPage = 1000

@@ -106,7 +106,7 @@ type Manager struct {
 // provider is closed then.
 func Open(_ context.Context, o Options) (*Manager, error) {
 	if o.Provider == nil {
-		return nil, errors.New("locks: Options.Provider is missing; open one with locks/database")
+		return nil, errors.New("locks: Options.Provider is missing; open one with locks/database or locks/redis")
 	}
 	if err := o.setDefaults(); err != nil {
 		return nil, errors.Join(err, closeProvider(o.Provider))

@@ -120,8 +120,11 @@ func printLocks(w io.Writer, found []locks.Found) error {
 }
 
 func leftOf(l locks.Found) string {
-	if l.Left <= 0 {
+	switch {
+	case l.Left <= 0:
 		return "expired"
+	case l.Left == locks.Endless:
+		return "no end"
 	}
 	return span(l.Left)
 }

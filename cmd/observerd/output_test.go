@@ -2,6 +2,9 @@ package main
 
 import (
 	"testing"
+	"time"
+
+	"github.com/observerd/observerd/locks"
 )
 
 // TestOneLine has texts that others have written: of each a terminal shows all,
@@ -19,6 +22,15 @@ func TestOneLine(t *testing.T) {
 	} {
 		if got := oneLine(text); got != want {
 			t.Errorf("oneLine(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTimeThatIsLeftOfALock(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[time.Duration]string{-time.Second: "expired", 0: "expired", 20 * time.Second: "20 s", locks.Endless: "no end"} {
+		if got := leftOf(locks.Found{Left: left}); got != want {
+			t.Errorf("%d: %s, want %s", left, got, want)
 		}
 	}
 }

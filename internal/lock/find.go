@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type Held struct {
 	// Row is the key under which the provider keeps it, for [Query.After].
 	Row string
 	// Age is the time since the acquisition, and Left that until the lease is over if it
-	// is not renewed: less than 0 when it is over.
+	// is not renewed: less than 0 when it is over, [Endless] for one that does not end by itself.
 	Age, Left time.Duration
 	// Waiting is how many stand in line for the lock.
 	Waiting int
@@ -41,6 +42,9 @@ type Held struct {
 	// [Stealer].
 	Mark string
 }
+
+// Endless is the [Held.Left] of a lock that another kind of client keeps without an end.
+const Endless = time.Duration(math.MaxInt64)
 
 // Finder lists locks.
 type Finder interface {

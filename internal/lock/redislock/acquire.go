@@ -3,7 +3,6 @@ package redislock
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -130,14 +129,14 @@ func granted(grants []lock.Grant, answer any) error {
 	case len(texts) != 2*len(grants):
 		return fmt.Errorf("acquire lock %s: Redis has answered %d values for %d locks", r.Key, len(texts), len(grants))
 	}
-	var errs []error
 	for i := range grants {
-		var err error
-		grants[i].Fence, err = strconv.ParseInt(texts[2*i], 10, 64)
-		grants[i].Recovered = texts[2*i+1] == "1"
-		errs = append(errs, err)
+		fence, err := strconv.ParseInt(texts[2*i], 10, 64)
+		if err != nil {
+			return err
+		}
+		grants[i].Fence, grants[i].Recovered = fence, texts[2*i+1] == "1"
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // lease is what the value of a lock says.
@@ -152,7 +151,7 @@ type lease struct {
 // leaseOf reads TERM FENCE FACTS.
 func leaseOf(value string) lease {
 	parts := strings.SplitN(value, " ", 3)
-	l := lease{term: parts[0], foreign: true}
+	l := lease{term: parts[0]}
 	if len(parts) < 3 || json.Unmarshal([]byte(parts[2]), &l.facts) != nil {
 		return lease{term: value, foreign: true}
 	}

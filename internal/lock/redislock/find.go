@@ -137,12 +137,12 @@ func foreignDescriptor(key string) string {
 // scan returns the keys that match, of all masters, once.
 func (p *Provider) scan(ctx context.Context, glob string) ([]string, error) {
 	var mu sync.Mutex
-	all := make(map[string]bool)
+	var all []string
 	scan := func(ctx context.Context, c redis.Cmdable) error {
 		keys := c.Scan(ctx, 0, glob, scanned).Iterator()
 		for keys.Next(ctx) {
 			mu.Lock()
-			all[keys.Val()] = true
+			all = append(all, keys.Val())
 			mu.Unlock()
 		}
 		return keys.Err()
@@ -153,11 +153,8 @@ func (p *Provider) scan(ctx context.Context, glob string) ([]string, error) {
 	} else {
 		err = scan(ctx, p.client)
 	}
-	keys := make([]string, 0, len(all))
-	for key := range all {
-		keys = append(keys, key)
-	}
-	return keys, err
+	slices.Sort(all)
+	return slices.Compact(all), err
 }
 
 // heldOf reads what the script says of a holder: EXPIRES MODE TERM FENCE FACTS, at that time in
@@ -175,8 +172,8 @@ func heldOf(n name, region, now, text string) lock.Held {
 	}
 	if l.foreign {
 		h.Node, h.Descriptor = foreignNode, n.descriptor
-		if expires < 0 { // It ends when it is released, if ever.
-			h.Left = 0
+		if expires < 0 {
+			h.Left = lock.Endless
 		}
 		return h
 	}

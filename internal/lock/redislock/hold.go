@@ -108,9 +108,6 @@ func channelOf(region string) string { return region + "-channel:" }
 // silence is after which time without a message the server is asked whether it is there.
 const silence = 5 * time.Second
 
-// errSilence reports a subscription that has ended.
-var errSilence = errors.New("the subscription has ended")
-
 // notify is the Notify of [lock.Capabilities]. It tells of what Java releases, too, where its
 // registry publishes that (PUB_SUB_LOCK).
 func (p *Provider) notify(ctx context.Context, region string, free func(key string)) error {
@@ -124,14 +121,11 @@ func (p *Provider) notify(ctx context.Context, region string, free func(key stri
 	for asked := false; ; {
 		message, err := sub.ReceiveTimeout(ctx, silence)
 		var slow net.Error
-		if errors.As(err, &slow) && slow.Timeout() && !asked && ctx.Err() == nil {
-			asked = true
+		if asked = errors.As(err, &slow) && slow.Timeout() && !asked && ctx.Err() == nil; asked {
 			err = sub.Ping(ctx)
-		} else {
-			asked = false
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", errSilence, cmp.Or(context.Cause(ctx), explained(err)))
+			return fmt.Errorf("the subscription has ended: %w", cmp.Or(context.Cause(ctx), explained(err)))
 		}
 		if m, ok := message.(*redis.Message); ok {
 			if key, ok := strings.CutPrefix(m.Payload, region+":"); ok && key != "" {

@@ -151,17 +151,11 @@ func (l legacy) key(resources []string) (string, error) {
 
 // keyOf returns the key of the older system for a lock with that key; empty for none.
 func (l legacy) keyOf(key string) string {
-	parts := strings.Split(key, ":")
-	for i, part := range parts {
-		parts[i] = unescape(part)
-	}
-	if parts[0] != l.subject {
+	subject, resources, _ := strings.Cut(key, ":")
+	if unescape(subject) != l.subject {
 		return ""
 	}
-	old, err := l.key(parts[1:])
-	if err != nil {
-		return ""
-	}
+	old, _ := l.key(resourcesOf(l.describes(resources))) // Too few of them have none.
 	return old
 }
 

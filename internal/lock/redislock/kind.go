@@ -47,7 +47,15 @@ type settings struct {
 	region string
 }
 
-func (*settings) Target() (key, place string) { return "", "" }
+// Target is the server and its database: locks of one region at two providers would be the
+// same.
+func (s *settings) Target() (key, place string) {
+	u, err := s.options().client()
+	if err != nil {
+		return "", "" // Check says so.
+	}
+	return "url", fmt.Sprint(u.Addrs[0], "/", u.DB, " ", u.MasterName)
+}
 
 func (s *settings) options() Options {
 	return Options{

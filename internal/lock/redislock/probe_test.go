@@ -161,3 +161,21 @@ func TestSettingsSayWhatTheirProviderHas(t *testing.T) {
 		}
 	}
 }
+
+// Two providers with one database would keep the same locks, whoever logs on.
+func TestTargetIsTheDatabase(t *testing.T) {
+	t.Parallel()
+	place := func(url string) string {
+		_, place := settings(t, url).Target()
+		return place
+	}
+	if place("redis://a:secret@host/1") != place("redis://b@host:6379/1") {
+		t.Error("another user is another place")
+	}
+	if place("redis://host/1") == place("redis://host/2") || place("redis://host/1") == place("redis://other/1") {
+		t.Error("another database is the same place")
+	}
+	if strings.Contains(place("redis://a:secret@host/1"), "secret") {
+		t.Error("the place has the password")
+	}
+}

@@ -69,7 +69,7 @@ func TestKeysOfOthersAreDescribed(t *testing.T) {
 	}
 }
 
-// TestKeyThatDoesNotExpire has a holder which is not over.
+// TestKeyThatDoesNotExpire has a holder whose lock has no end: it is not shown as over.
 func TestKeyThatDoesNotExpire(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -81,7 +81,7 @@ func TestKeyThatDoesNotExpire(t *testing.T) {
 		t.Errorf("holder is described as %+v", held)
 	}
 	found, err := p.Find(t.Context(), lock.Query{Region: "r", Limit: 9})
-	if err != nil || len(found) != 1 || found[0].Left != 0 {
+	if err != nil || len(found) != 1 || found[0].Left != lock.Endless {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }
