@@ -3,6 +3,8 @@ package config_test
 import (
 	"context"
 	"io/fs"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -114,5 +116,25 @@ func TestBadLockProviders(t *testing.T) {
 				t.Errorf("reported\n%s\nwant\n%s", reported, test.want)
 			}
 		})
+	}
+}
+
+// TestShippedLocks loads what config.yaml has of locks in a comment.
+func TestShippedLocks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "\n# locks:\n")
+	section, _, _ := strings.Cut(after, "\n\n")
+	section = "locks:\n" + strings.ReplaceAll(strings.TrimPrefix(section, "# "), "\n# ", "\n")
+	section = strings.ReplaceAll(section, "/etc/observerd/redis-password", write(t, "secret"))
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, section+"\n"+minimal)}})
+	if err != nil || len(warnings) > 0 || len(cfg.Locks.Providers) != 1 {
+		t.Fatalf("load: %v, warnings %v\n%s", err, warnings, section)
+	}
+	if got := fmt.Sprintf("%+v", cfg.Locks.Providers[0].Settings); strings.Count(got, "{1}") != 5 || !strings.Contains(got, "audit/processing:status-reconciliation-audit") {
+		t.Errorf("keys of the older system in %s", got)
 	}
 }

@@ -33,6 +33,9 @@ type settings struct {
 	// Master is the name by which sentinels know the server; url and nodes are those of
 	// sentinels then. Default: there are none.
 	Master string `key:"master" unit:"name"`
+	// SentinelPassword is that of the sentinels. Default: none.
+	SentinelPassword     field.Secret `key:"sentinel-password"`
+	SentinelPasswordFile string       `key:"sentinel-password-file" unit:"file name"`
 	// Cluster says that the servers are a cluster. Default: false.
 	Cluster bool `key:"cluster" default:"false"`
 	// TLS is for rediss://.
@@ -59,7 +62,7 @@ func (s *settings) Target() (key, place string) {
 
 func (s *settings) options() Options {
 	return Options{
-		URL: s.URL.Reveal(), Password: s.Password.Reveal(), Nodes: s.Nodes, Master: s.Master, Cluster: s.Cluster,
+		URL: s.URL.Reveal(), Password: s.Password.Reveal(), Nodes: s.Nodes, Master: s.Master, SentinelPassword: s.SentinelPassword.Reveal(), Cluster: s.Cluster,
 		Quiet: !s.Notify, Legacy: s.Legacy,
 	}
 }

@@ -53,6 +53,8 @@ type Options struct {
 	// Master is the name by which sentinels know the server; URL and Nodes are those of
 	// sentinels then.
 	Master string
+	// SentinelPassword is that of the sentinels; empty where they want none.
+	SentinelPassword string
 	// Cluster says that the servers are a cluster.
 	Cluster bool
 	// TLS is used with rediss://. Nil trusts what the system trusts.
@@ -139,7 +141,7 @@ func (o Options) client() (*redis.UniversalOptions, error) {
 		}
 	}
 	return &redis.UniversalOptions{
-		Addrs: append([]string{u.Addr}, o.Nodes...), MasterName: o.Master, DB: u.DB,
+		Addrs: append([]string{u.Addr}, o.Nodes...), MasterName: o.Master, SentinelPassword: o.SentinelPassword, DB: u.DB,
 		Username: u.Username, Password: cmp.Or(o.Password, u.Password), TLSConfig: u.TLSConfig,
 		PoolSize: o.PoolSize, DialTimeout: dialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true, MaxRetries: -1,
 		Protocol: 2, DisableIdentity: true, PipelinePoolSize: -1,
