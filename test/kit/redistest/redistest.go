@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +55,8 @@ type Server struct {
 	*servertest.Instance
 	program string
 	args    []string
+	// config is a file that the server writes, too; empty where it has none.
+	config string
 }
 
 // Start gives a test a server of its own, with further arguments, and removes it when the
@@ -65,7 +69,9 @@ func Start(t testing.TB, args ...string) *Server {
 }
 
 // Open starts a server, with further arguments. The caller must Close it.
-func Open(ctx context.Context, args ...string) (*Server, error) {
+func Open(ctx context.Context, args ...string) (*Server, error) { return open(ctx, "", args...) }
+
+func open(ctx context.Context, config string, args ...string) (*Server, error) {
 	program, err := product().Program(ctx, "REDISTEST_BINDIR", "redis-server")
 	if err != nil {
 		return nil, err
@@ -74,7 +80,7 @@ func Open(ctx context.Context, args ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Instance: instance, program: program, args: args}
+	s := &Server{Instance: instance, program: program, args: args, config: config}
 	err = servertest.StartOnFreePort(ctx, func(port int) error {
 		s.Port = port
 		return s.Restart(ctx)
@@ -87,11 +93,19 @@ func Open(ctx context.Context, args ...string) (*Server, error) {
 
 // Restart starts a server that was stopped, on its port. It has kept nothing.
 func (s *Server) Restart(ctx context.Context) error {
-	args := append([]string{
-		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir.Data(), "--pidfile", s.Dir.Data() + "/" + kind.Pid,
+	var file []string
+	if s.config != "" {
+		path := filepath.Join(s.Dir.Data(), "redis.conf")
+		if err := errors.Join(os.WriteFile(path, []byte(s.config), 0o600), s.Who.Own(path)); err != nil {
+			return err
+		}
+		file = []string{path}
+	}
+	args := append(file,
+		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir.Data(), "--pidfile", s.Dir.Data()+"/"+kind.Pid,
 		"--databases", "512", "--save", "", "--appendonly", "no", "--loglevel", "notice", "--repl-diskless-sync-delay", "0",
-		"--cluster-port", strconv.Itoa(s.Port - busBelow),
-	}, s.args...)
+		"--cluster-port", strconv.Itoa(s.Port-busBelow))
+	args = append(args, s.args...)
 	// The server outlives ctx, which bounds its start alone.
 	cmd := s.Command(context.WithoutCancel(ctx), syscall.SIGKILL, s.program, args...)
 	cmd.Args[0] = "redis-server" // By its name the program knows what it is to be.
