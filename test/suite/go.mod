@@ -9,6 +9,7 @@ go 1.26.7
 replace github.com/observerd/observerd => ../..
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/bsm/redislock v0.9.4
 	github.com/cloudevents/sdk-go/v2 v2.15.2
 	github.com/compose-spec/compose-go/v2 v2.16.2
