@@ -105,9 +105,12 @@ func TestReleaseIsPublished(t *testing.T) {
 	reads.Region, reads.Mode = region, lock.Shared
 	g := acquire(t, p, reads)
 	release(t, p, g)
-	message, err := heard.ReceiveMessage(t.Context())
+	soon, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	message, err := heard.ReceiveMessage(soon)
 	if err != nil || message.Channel != region+"-channel:"+region+":order:4711" || message.Payload != region+":order:4711" {
-		t.Errorf("message %+v, %v", message, err)
+		cancel()
+		t.Fatalf("message %+v, %v", message, err)
 	}
 	// Notify may have begun after that.
 	waittest.Eventually(t, time.Minute, func() error {

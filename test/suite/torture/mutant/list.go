@@ -3,10 +3,10 @@ package mutant
 import "github.com/observerd/observerd/test/suite/torture/check"
 
 // All are the mutants, in the order of a turn: lease, poll, commit, delivery, and
-// those of general locks.
+// those of general locks, in the database and in Redis.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds()} {
+	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis()} {
 		all = append(all, part...)
 	}
 	return all
@@ -395,6 +395,48 @@ func ofHolds() []Mutant {
 			Expect:  []check.Kind{check.StolenHold},
 			Witness: "internal/lock TestLeaseOutlivesAFailedExtension",
 			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"pause"}},
+		},
+	}
+}
+
+// ofRedis are tried by tests alone: the torture has a coordination database and no Redis.
+func ofRedis() []Mutant {
+	return []Mutant{
+		{
+			Name:    "redis-releases-without-its-term",
+			Without: []Step{termInRedisRelease()},
+			Shows:   "A holder that wakes after its TTL gives back a lock that another holds by now.",
+			Witness: "internal/lock/redislock TestContract",
+		},
+		{
+			Name:    "redis-renews-without-its-term",
+			Without: []Step{termInRedisRenewal()},
+			Shows:   "A holder that wakes after its TTL renews the lock of another, and trusts it.",
+			Witness: "internal/lock/redislock TestContract",
+		},
+		{
+			Name:    "redis-forgets-the-last-fence",
+			Without: []Step{lastFenceInRedis()},
+			Shows:   "The clock of Redis goes back, and the next holder has a smaller fence than the last one.",
+			Witness: "internal/lock/redislock TestClockThatWasSetBack",
+		},
+		{
+			Name:    "redis-tells-nobody",
+			Without: []Step{messageOfRedisRelease()},
+			Shows:   "A registry of Spring waits for as long as it may, though the lock is free.",
+			Witness: "internal/lock/redislock TestReleaseIsPublished",
+		},
+		{
+			Name:    "redis-keeps-dead-readers",
+			Without: []Step{endOfARedisMember()},
+			Shows:   "A reader that has died keeps a writer out for as long as others read.",
+			Witness: "internal/lock/redislock TestContract",
+		},
+		{
+			Name:    "redis-keeps-what-it-has-not-said",
+			Without: []Step{answerOfRedisThatIsLost()},
+			Shows:   "Nobody has the lock whose answer was lost, until its TTL is over.",
+			Witness: "internal/lock/redislock TestLostAnswer",
 		},
 	}
 }

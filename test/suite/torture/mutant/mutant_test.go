@@ -64,7 +64,11 @@ func compile(t *testing.T, m Mutant) {
 	}
 	args := []string{"build", "-tags", "failpoints", "-overlay", overlay}
 	for _, e := range m.edits() {
-		args = append(args, "./"+filepath.Dir(e.File))
+		folder := filepath.Dir(e.File)
+		if filepath.Ext(e.File) != ".go" { // Scripts are embedded by the package above them.
+			folder = filepath.Dir(folder)
+		}
+		args = append(args, "./"+folder)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root
