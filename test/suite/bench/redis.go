@@ -72,7 +72,12 @@ func measureRedisLocks(ctx context.Context, s *suite) (figures []figure, err err
 		}
 		figures = append(figures, f...)
 	}
-	return figures, nil
+	contended, err := l.contend(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	waiters, err := compareWaiters(ctx, s, server.URL())
+	return append(figures, contended, waiters), err
 }
 
 func (l *redisLockers) close() error {
