@@ -2,8 +2,8 @@ package config_test
 
 import (
 	"context"
-	"io/fs"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"

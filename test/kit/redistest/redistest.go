@@ -93,15 +93,15 @@ func open(ctx context.Context, config string, args ...string) (*Server, error) {
 
 // Restart starts a server that was stopped, on its port. It has kept nothing.
 func (s *Server) Restart(ctx context.Context) error {
-	var file []string
+	args := []string{}
 	if s.config != "" {
 		path := filepath.Join(s.Dir.Data(), "redis.conf")
 		if err := errors.Join(os.WriteFile(path, []byte(s.config), 0o600), s.Who.Own(path)); err != nil {
 			return err
 		}
-		file = []string{path}
+		args = append(args, path)
 	}
-	args := append(file,
+	args = append(args,
 		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir.Data(), "--pidfile", s.Dir.Data()+"/"+kind.Pid,
 		"--databases", "512", "--save", "", "--appendonly", "no", "--loglevel", "notice", "--repl-diskless-sync-delay", "0",
 		"--cluster-port", strconv.Itoa(s.Port-busBelow))

@@ -125,7 +125,7 @@ func (s state) after(in step, out outcome) []any {
 var oneLock = porcupine.NondeterministicModel{
 	Init:  func() []any { return []any{state{}} },
 	Step:  func(s, in, out any) []any { return s.(state).after(in.(step), out.(outcome)) },
-	Equal: func(a, b any) bool { return reflect.DeepEqual(a, b) },
+	Equal: reflect.DeepEqual,
 }
 
 // history is what clients have done with one lock.
@@ -217,7 +217,7 @@ func (c *client) renew(g lock.Grant, n int) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), answer)
 	defer cancel()
 	call := time.Now()
-	renewals, err := c.Provider.Renew(ctx, []lock.Grant{g})
+	renewals, err := c.Renew(ctx, []lock.Grant{g})
 	out := outcome{known: err == nil, done: err == nil && renewals[0] == lock.Renewed}
 	if !out.known {
 		c.settle()
@@ -230,7 +230,7 @@ func (c *client) release(g lock.Grant) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), answer)
 	defer cancel()
 	call := time.Now()
-	err := c.Provider.Release(ctx, g)
+	err := c.Release(ctx, g)
 	lost := errors.Is(err, lock.ErrLost)
 	if err != nil && !lost {
 		c.settle()
