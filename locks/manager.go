@@ -131,6 +131,16 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 	return m, nil
 }
 
+// Region is where the locks of the manager are, as [Options.Region] says.
+func (m *Manager) Region() string { return m.opts.Region }
+
+// Check returns the error with which Acquire refuses the descriptor before it asks the
+// provider, a [*DescriptorError] or a [*PolicyError].
+func (m *Manager) Check(d Descriptor) error {
+	_, err := m.allowed(d)
+	return err
+}
+
 // Close releases all leases, whose contexts end with [ErrClosed], refuses those who wait, and
 // closes the provider. It tries to release each of them also when ctx has ended.
 func (m *Manager) Close(ctx context.Context) error {
