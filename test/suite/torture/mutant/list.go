@@ -3,10 +3,10 @@ package mutant
 import "github.com/observerd/observerd/test/suite/torture/check"
 
 // All are the mutants, in the order of a turn: lease, poll, commit, delivery, and
-// those of general locks, in the database and in Redis.
+// those of general locks, in the database and in Redis, and of the consumer guard.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis()} {
+	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis(), ofGuard()} {
 		all = append(all, part...)
 	}
 	return all
@@ -437,6 +437,48 @@ func ofRedis() []Mutant {
 			Without: []Step{answerOfRedisThatIsLost()},
 			Shows:   "Nobody has the lock whose answer was lost, until its TTL is over.",
 			Witness: "internal/lock/redislock TestLostAnswer",
+		},
+	}
+}
+
+// ofGuard are tried by tests alone, too: the torture has no consumers.
+func ofGuard() []Mutant {
+	return []Mutant{
+		{
+			Name:    "guard-takes-no-key",
+			Without: []Step{keyInTheDatabase()},
+			Shows:   "The lease of one ends while it sleeps, and another calls the gateway while the first one commits.",
+			Witness: "guard TestSecondWaitsForTheTransaction",
+		},
+		{
+			Name:    "guard-sees-the-state-of-before",
+			Without: []Step{isolationOfTheGuard()},
+			Shows:   "The second one has waited for the first one's commit, and does not see it.",
+			Witness: "guard TestSecondWaitsForTheTransaction",
+		},
+		{
+			Name:    "guard-notes-outside",
+			Without: []Step{inboxInTheTransaction()},
+			Shows:   "The event is in the inbox, its effects were rolled back, and it is never processed.",
+			Witness: "guard TestCommitThatIsRefused",
+		},
+		{
+			Name:    "guard-remembers-too-early",
+			Without: []Step{seenAfterTheCommit()},
+			Shows:   "The same: the event was seen, and is never processed.",
+			Witness: "guard TestSeen",
+		},
+		{
+			Name:    "guard-releases-too-early",
+			Without: []Step{releaseAfterTheCommit()},
+			Shows:   "Another has the lock, and the first one has not committed yet.",
+			Witness: "guard TestDo",
+		},
+		{
+			Name:    "guard-believes-in-failure",
+			Without: []Step{answerToTheCommit()},
+			Shows:   "The bus is told that nothing was committed, and a person that the event has failed, though it was applied.",
+			Witness: "guard TestCommitThatIsNotAnswered",
 		},
 	}
 }
