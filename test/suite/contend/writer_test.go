@@ -20,6 +20,7 @@ import (
 
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/redis"
+	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/redistest"
 	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
@@ -37,14 +38,18 @@ const (
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(envName); name != "" {
-		if err := write(name); err != nil {
+		work := write
+		if os.Getenv(envConsumer) != "" {
+			work = consume
+		}
+		if err := work(name); err != nil {
 			fmt.Fprintln(os.Stderr, name, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	servertest.SideBySide()
-	waittest.VerifyNoLeaks(redistest.Wrap(m))
+	waittest.VerifyNoLeaks(redistest.Wrap(pgtest.Wrap(m)))
 }
 
 // writerTTL is the TTL of the locks of writers that are told no other.
