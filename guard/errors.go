@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/observerd/observerd/locks"
 )
@@ -16,11 +17,11 @@ var (
 	// ErrUnavailable reports that the lock store or the database did not do what the guard
 	// needs. Nothing was committed.
 	ErrUnavailable = errors.New("the lock store or the database is not available")
-	// ErrLost reports that the lease ended before the commit. Nothing was committed. It is
-	// [locks.ErrLost].
+	// ErrLost reports that the lease ended before the commit, or that the commit has failed
+	// without an answer. Nothing was committed. It is [locks.ErrLost].
 	ErrLost = locks.ErrLost
 	// ErrUnknown reports that the answer to the commit was lost, and that the inbox could not
-	// be read before the lease ended. The next attempt finds out.
+	// be read for as long as Options.Lease since. The next attempt finds out.
 	ErrUnknown = errors.New("it is not known whether the event was committed")
 	// ErrPermanent is for handlers: an event whose error wraps it belongs to the dead
 	// letters. Nothing was committed.
@@ -74,23 +75,31 @@ func lockError(ctx context.Context, err error) error {
 }
 
 // dbError says what an error of the guard's own statements means for the bus. ctx is that of
-// the transaction.
+// the transaction. What the server refuses for good, such as a right that is missing, comes as
+// it is.
 func dbError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errSlow):
+	case errors.Is(cause, errSlow), errors.Is(cause, locks.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 	case cause != nil:
 		return cause
 	}
-	switch stateOf(err) {
-	case "42P01":
+	state := stateOf(err)
+	switch {
+	case state == "42P01":
 		return fmt.Errorf("%w; make it in a migration:\n%s", ErrNoTable, SQL())
-	case "25006":
+	case state == "42P10":
+		return fmt.Errorf("%w with its primary key; make it in a migration:\n%s", ErrNoTable, SQL())
+	case state == "25006":
 		return ErrReadOnly
-	case "55P03":
+	case state == "55P03":
 		return fmt.Errorf("%w: a transaction of its last holder has not ended", ErrLockTimeout)
+	case state == "25P02":
+		return fmt.Errorf("the handler has passed over an error of its transaction: %w", err)
+	case state == "" || slices.Contains([]string{"08", "25", "40", "53", "55", "57", "58", "XX"}, state[:2]):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return err
 }
 
 // stateOf is the SQLSTATE of the server's answer, of pgx or lib/pq; empty without an answer.
@@ -103,20 +112,26 @@ func stateOf(err error) string {
 }
 
 // isUnknown reports whether a commit that failed so may have happened: there was no answer, or
-// the server ended (57, 58), which may follow a commit.
+// the server ended the session, which may follow a commit.
 func isUnknown(err error) bool {
 	state := stateOf(err)
-	return state == "" || state[:2] == "08" || state[:2] == "57" || state[:2] == "58"
+	return state == "" || slices.Contains([]string{"08", "57", "58", "XX"}, state[:2]) || state == "25P03" || state == "25P04"
 }
 
-// kindOf is the label of an error.
+// kinds are the labels of errors; the first one that an error is counts.
+var kinds = []struct {
+	label string
+	is    error
+}{
+	{"permanent", ErrPermanent}, {"tx_ended", ErrTxEnded}, {"unknown", ErrUnknown}, {"lost", ErrLost}, {"lock_timeout", ErrLockTimeout},
+	{"no_table", ErrNoTable}, {"read_only", ErrReadOnly}, {"unavailable", ErrUnavailable},
+	{"canceled", context.Canceled}, {"canceled", context.DeadlineExceeded},
+}
+
 func kindOf(err error) string {
-	for kind, is := range map[string]error{
-		"lock_timeout": ErrLockTimeout, "unavailable": ErrUnavailable, "lost": ErrLost, "unknown": ErrUnknown,
-		"permanent": ErrPermanent, "tx_ended": ErrTxEnded, "no_table": ErrNoTable, "read_only": ErrReadOnly, "canceled": context.Canceled,
-	} {
-		if errors.Is(err, is) {
-			return kind
+	for _, kind := range kinds {
+		if errors.Is(err, kind.is) {
+			return kind.label
 		}
 	}
 	return "handler"

@@ -11,19 +11,21 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/observerd/observerd/guard/internal/attempt"
 	"github.com/observerd/observerd/locks"
 )
 
 // Defaults of the options.
 const (
-	DefaultSubject = "order"
-	DefaultLease   = 30 * time.Second
-	DefaultWait    = 5 * time.Second
-	DefaultKeep    = 30 * 24 * time.Hour
+	defaultSubject = "order"
+	defaultLease   = 30 * time.Second
+	defaultWait    = 5 * time.Second
+	defaultKeep    = 30 * 24 * time.Hour
 )
 
 // Options configure a guard.
@@ -37,17 +39,17 @@ type Options struct {
 	// Consumer is the name under which events count as processed. Required.
 	Consumer string
 	// Subject is that of the locks, which the manager must know: the key 4711 is locked as
-	// order:4711. Empty means [DefaultSubject].
+	// order:4711. Empty means order.
 	Subject string
 	// Lease is the TTL of the locks: how long a process that dies keeps others from its key.
-	// 0 means [DefaultLease]; at least 1 s.
+	// 0 means 30 s; at least 1 s.
 	Lease time.Duration
-	// Wait is how long another that has the key is waited for. 0 means [DefaultWait].
+	// Wait is how long another that has the key is waited for. 0 means 5 s.
 	Wait time.Duration
 	// Seen is asked before a transaction is begun; see guard/redisseen. Nil leaves it out.
 	Seen Seen
 	// Keep is how long processed events are remembered. It must be longer than the bus may
-	// deliver an event again. 0 means [DefaultKeep].
+	// deliver an event again. 0 means 30 days.
 	Keep time.Duration
 	// Logger receives records with keys and event ids, and never what an event contains; nil
 	// discards them.
@@ -57,7 +59,7 @@ type Options struct {
 // Seen remembers events that were committed. It saves a transaction for a repeat, and decides
 // nothing else: its errors are counted and passed over.
 type Seen interface {
-	// Has reports whether the id was added.
+	// Has reports whether the id was added. It is a UUID of the consumer and the event.
 	Has(ctx context.Context, id string) (bool, error)
 	// Add remembers the id for that long at least.
 	Add(ctx context.Context, id string, ttl time.Duration) error
@@ -71,10 +73,10 @@ const (
 )
 
 func (o *Options) setDefaults() error {
-	o.Subject = cmp.Or(o.Subject, DefaultSubject)
-	o.Lease = cmp.Or(o.Lease, DefaultLease)
-	o.Wait = cmp.Or(o.Wait, DefaultWait)
-	o.Keep = cmp.Or(o.Keep, DefaultKeep)
+	o.Subject = cmp.Or(o.Subject, defaultSubject)
+	o.Lease = cmp.Or(o.Lease, defaultLease)
+	o.Wait = cmp.Or(o.Wait, defaultWait)
+	o.Keep = cmp.Or(o.Keep, defaultKeep)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -83,8 +85,8 @@ func (o *Options) setDefaults() error {
 		return &InputError{"Options.Locks", "is missing; open a manager with locks.Open"}
 	case (o.DB == nil) == (o.Pgx == nil):
 		return &InputError{"Options.DB", "and Options.Pgx are both set, or neither; set the one that the handlers use"}
-	case o.Consumer == "" || len(o.Consumer) > maxText || strings.ContainsRune(o.Consumer, 0):
-		return &InputError{"Options.Consumer", fmt.Sprintf("is empty or longer than %d bytes; name the service, such as payments", maxText)}
+	case !isText(o.Consumer):
+		return &InputError{"Options.Consumer", fmt.Sprintf("is empty, longer than %d bytes or no text; name the service, such as payments", maxText)}
 	case o.Lease < time.Second:
 		return &InputError{"Options.Lease", "is shorter than 1s; write 30s, for example, or leave it out"}
 	case o.Wait < 0:
@@ -98,9 +100,15 @@ func (o *Options) setDefaults() error {
 // maxText is the longest key, event id or name of a consumer, in bytes.
 const maxText = 512
 
+// isText reports whether the database can keep the text.
+func isText(s string) bool {
+	return s != "" && len(s) <= maxText && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
+}
+
 // Guard lets each event be processed once. It is safe for concurrent use, and needs no Close.
 type Guard struct {
 	opts    Options
+	texts   texts
 	metrics *metrics
 	// swept is when this process last wanted to delete old rows, in nanoseconds since 1970.
 	swept atomic.Int64
@@ -108,14 +116,18 @@ type Guard struct {
 
 // New returns a guard. The error is an [*InputError] for an option that cannot be, a
 // [*locks.DescriptorError] or [*locks.PolicyError] when the manager refuses the subject or the
-// lease, [ErrNoTable], [ErrReadOnly], or [ErrUnavailable] when the database does not answer.
+// lease, [ErrNoTable], [ErrReadOnly], [ErrUnavailable] when the database does not answer, or its own
+// when it refuses, as where a right is missing.
 func New(ctx context.Context, o Options) (*Guard, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	g := &Guard{opts: o, metrics: newMetrics(o.Locks.Region())}
+	g := &Guard{opts: o, metrics: newMetrics(o.Locks.Region(), o.Consumer)}
 	if err := o.Locks.Check(g.lockOf("key")); err != nil {
 		return nil, fmt.Errorf("guard: the manager of the locks refuses those of Options.Subject and Options.Lease: %w", err)
+	}
+	if err := o.Locks.Check(g.retention()); err != nil {
+		return nil, fmt.Errorf("guard: the manager of the locks refuses that of Options.Consumer: %w", err)
 	}
 	if err := g.check(ctx); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
@@ -143,51 +155,42 @@ func (o Outcome) Duplicate() bool { return o != Applied && o != "" }
 // event is what one call is about.
 type event struct{ key, id string }
 
-func (e event) check() error {
+// accepts returns an [*InputError] for an event that cannot be, and the refusal of a policy.
+func (g *Guard) accepts(e event) error {
 	for field, text := range map[string]string{"key": e.key, "event id": e.id} {
-		if text == "" || len(text) > maxText || strings.ContainsRune(text, 0) {
-			return &InputError{field, fmt.Sprintf("is empty, longer than %d bytes, or has a zero byte; hash what is longer", maxText)}
+		if !isText(text) {
+			return &InputError{field, fmt.Sprintf("is empty, longer than %d bytes, has a zero byte or is not UTF-8; hash what is longer", maxText)}
 		}
 	}
 	if strings.Contains(e.key, "%") || strings.Contains(":"+e.key+":", "::") {
 		return &InputError{"key", "has a % or nothing between two colons, which the lock would write otherwise; replace them"}
 	}
-	return nil
+	err := g.opts.Locks.Check(g.lockOf(e.key))
+	if wrong, ok := errors.AsType[*locks.DescriptorError](err); ok {
+		return &InputError{"key", wrong.Reason}
+	}
+	return err
 }
 
 func (g *Guard) lockOf(key string) locks.Descriptor {
 	return locks.Descriptor{Subject: g.opts.Subject, Predicate: "processing", Resources: strings.Split(key, ":"), TTL: g.opts.Lease}
 }
 
-type contextKey struct{}
-
-// attempt is what a handler may ask its context for.
-type attempt struct {
-	id    string
-	fence int64
-}
-
 // IdempotencyKey is a UUID of the consumer and the event, the same in every attempt, for
 // systems that a handler calls. It is empty for a context that is no handler's.
-func IdempotencyKey(ctx context.Context) string {
-	a, _ := ctx.Value(contextKey{}).(attempt)
-	return a.id
-}
+func IdempotencyKey(ctx context.Context) string { return attempt.Of(ctx).IdempotencyKey }
 
 // FenceOf is the fencing token of the handler's lock, for systems that compare it: the greatest
 // one is the latest. It is 0 for a context that is no handler's.
-func FenceOf(ctx context.Context) int64 {
-	a, _ := ctx.Value(contextKey{}).(attempt)
-	return a.fence
-}
-
-// WithAttempt returns a context that has these, as that of a handler does, for its tests.
-func WithAttempt(ctx context.Context, idempotencyKey string, fence int64) context.Context {
-	return context.WithValue(ctx, contextKey{}, attempt{idempotencyKey, fence})
-}
+func FenceOf(ctx context.Context) int64 { return attempt.Of(ctx).Fence }
 
 // space begins the names whose UUIDs are idempotency keys.
 var space = uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/observerd/observerd/guard"))
+
+// idOf is the idempotency key of an event.
+func (g *Guard) idOf(e event) string {
+	return uuid.NewSHA1(space, []byte(g.opts.Consumer+"\x00"+e.id)).String()
+}
 
 // Handler does the work of an event in a transaction that the guard commits. Its context ends
 // with the lease; then the transaction is rolled back, and nothing that it does is committed.
@@ -202,7 +205,7 @@ type Handler func(ctx context.Context, tx Tx) error
 // cannot be, and a [*locks.PolicyError].
 func (g *Guard) Do(ctx context.Context, key, eventID string, f Handler) (Outcome, error) {
 	e := event{key, eventID}
-	if err := e.check(); err != nil {
+	if err := g.accepts(e); err != nil {
 		return "", err
 	}
 	outcome, err := g.do(ctx, e, f)
@@ -226,7 +229,7 @@ func (g *Guard) do(ctx context.Context, e event, f Handler) (Outcome, error) {
 	if g.hasSeen(ctx, e) {
 		return DuplicateSeen, nil
 	}
-	outcome, err := g.apply(l, e, f, g.opts.Wait-time.Since(began))
+	outcome, err := g.apply(l, e, f, began.Add(g.opts.Wait))
 	if err == nil {
 		g.remember(ctx, e)
 	}
@@ -243,14 +246,14 @@ func (g *Guard) release(ctx context.Context, l *locks.Lease, e event, since time
 	}
 }
 
-// apply does the work in one transaction. wait is what is left for that of an earlier holder.
-func (g *Guard) apply(l *locks.Lease, e event, f Handler, wait time.Duration) (Outcome, error) {
-	t, err := g.begin(l.Context(), wait)
+// apply does the work in one transaction. It waits for that of an earlier holder until then.
+func (g *Guard) apply(l *locks.Lease, e event, f Handler, until time.Time) (Outcome, error) {
+	t, err := g.begin(l.Context(), until)
 	if err != nil {
 		return "", err
 	}
 	defer t.end()
-	applied, err := t.take(g, e, wait)
+	applied, err := t.take(g, e, until)
 	if err != nil {
 		return "", err
 	}
@@ -258,7 +261,7 @@ func (g *Guard) apply(l *locks.Lease, e event, f Handler, wait time.Duration) (O
 		return DuplicateInbox, nil
 	}
 	if err := g.handle(t, l, e, f); err != nil {
-		return "", err
+		return "", t.explain(err)
 	}
 	fresh, err := t.note(g, e, l.Fence())
 	if err != nil {
@@ -280,10 +283,21 @@ func (g *Guard) handle(t *transaction, l *locks.Lease, e event, f Handler) (err 
 			err = &PanicError{value, debug.Stack()}
 		}
 	}()
-	id := uuid.NewSHA1(space, []byte(g.opts.Consumer+"\x00"+e.id)).String()
-	err = f(WithAttempt(t.ctx, id, l.Fence()), t.Tx)
+	err = f(attempt.With(t.ctx, attempt.Attempt{IdempotencyKey: g.idOf(e), Fence: l.Fence()}), t.Tx)
 	if cause := context.Cause(t.ctx); cause != nil && !errors.Is(err, ErrPermanent) {
 		return errors.Join(dbError(t.ctx, cause), err)
+	}
+	return err
+}
+
+// explain returns the error of a handler with what is wrong with its transaction: it was ended,
+// or its connection is gone.
+func (t *transaction) explain(err error) error {
+	if t.ctx.Err() != nil {
+		return err
+	}
+	if why := t.same(); errors.Is(why, ErrTxEnded) || errors.Is(why, ErrUnavailable) && !errors.Is(err, ErrPermanent) {
+		return errors.Join(why, err)
 	}
 	return err
 }
@@ -300,11 +314,14 @@ func (g *Guard) commit(t *transaction, l *locks.Lease, e event) (Outcome, error)
 		return "", err
 	}
 	t.end() // Its connection may be the only one.
-	return g.findOut(l.Context(), e, err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), g.opts.Lease)
+	defer cancel()
+	return g.findOut(ctx, e, err)
 }
 
 // findOut looks for an event whose commit was not answered, once the transaction has ended: it
-// holds the key until then, wherever its connection is.
+// holds the key until then, wherever its connection is. What a look fails with says nothing of
+// the event, so it is not wrapped.
 func (g *Guard) findOut(ctx context.Context, e event, why error) (Outcome, error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		applied, err := g.look(ctx, e)
@@ -312,31 +329,29 @@ func (g *Guard) findOut(ctx context.Context, e event, why error) (Outcome, error
 		case err == nil && applied:
 			return Applied, nil
 		case err == nil:
-			return "", fmt.Errorf("%w: the commit has failed: %w", ErrLost, why)
+			return "", fmt.Errorf("%w: the commit has failed: %s", ErrLost, why.Error())
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("%w: %w: %w", ErrUnknown, why, err)
+			return "", fmt.Errorf("%w: %s; %s", ErrUnknown, why.Error(), err.Error())
 		case <-time.After(pause):
 		}
 	}
 }
 
 func (g *Guard) look(ctx context.Context, e event) (applied bool, err error) {
-	t, err := g.begin(ctx, 0)
+	until := time.Now().Add(g.opts.Wait)
+	t, err := g.begin(ctx, until)
 	if err != nil {
 		return false, err
 	}
 	defer t.end()
-	return t.take(g, e, g.opts.Lease)
+	return t.take(g, e, until)
 }
-
-// seenID is the event's id in what several consumers may share.
-func (g *Guard) seenID(e event) string { return g.opts.Consumer + ":" + e.id }
 
 func (g *Guard) hasSeen(ctx context.Context, e event) (known bool) {
 	g.askSeen(ctx, e, func(ctx context.Context) (err error) {
-		known, err = g.opts.Seen.Has(ctx, g.seenID(e))
+		known, err = g.opts.Seen.Has(ctx, g.idOf(e))
 		return err
 	})
 	return known
@@ -344,7 +359,7 @@ func (g *Guard) hasSeen(ctx context.Context, e event) (known bool) {
 
 func (g *Guard) remember(ctx context.Context, e event) {
 	g.askSeen(context.WithoutCancel(ctx), e, func(ctx context.Context) error {
-		return g.opts.Seen.Add(ctx, g.seenID(e), min(seenFor, g.opts.Keep))
+		return g.opts.Seen.Add(ctx, g.idOf(e), min(seenFor, g.opts.Keep))
 	})
 }
 
@@ -366,15 +381,18 @@ const (
 	sweepLimit = 5 * time.Second
 )
 
-// sweep deletes what is older than Options.Keep, at most once a minute, and in one process.
+func (g *Guard) retention() locks.Descriptor { return locks.Name("guard-retention:" + g.opts.Consumer) }
+
+// sweep deletes what is older than Options.Keep, at most once a minute, and in one process at a
+// time.
 func (g *Guard) sweep(ctx context.Context) {
 	last, now := g.swept.Load(), time.Now()
 	if now.UnixNano()-last < int64(sweepEvery) || !g.swept.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	limited, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	err := g.opts.Locks.Do(ctx, locks.Name("guard-retention:"+g.opts.Consumer), func(ctx context.Context, _ *locks.Lease) error {
+	err := g.opts.Locks.Do(limited, g.retention(), func(ctx context.Context, _ *locks.Lease) error {
 		for rows := int64(sweepRows); rows == sweepRows; {
 			var err error
 			if rows, err = g.sweepOnce(ctx); err != nil {

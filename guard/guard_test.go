@@ -223,11 +223,17 @@ func TestHandlersThatFail(t *testing.T) {
 		if p, ok := errors.AsType[*guard.PanicError](err); !ok || p.Value != "no such key" || !bytes.Contains(p.Stack, []byte("guard_test.go")) {
 			t.Errorf("panic: %v", err)
 		}
-		// The transaction was aborted, and the handler has not noticed.
 		fails(t, url, g, after(func(ctx context.Context, tx guard.Tx) error {
+			return errors.Join(exec(ctx, tx, "ROLLBACK"), guard.ErrPermanent)
+		}), guard.ErrTxEnded)
+		// The transaction was aborted, and the handler has not noticed.
+		_, err = g.Do(t.Context(), "4711", "fails", after(func(ctx context.Context, tx guard.Tx) error {
 			_ = exec(ctx, tx, "SELECT no_such_column")
 			return nil
-		}), guard.ErrUnavailable)
+		}))
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "25P02" || errors.Is(err, guard.ErrUnavailable) {
+			t.Errorf("aborted transaction: %v", err)
+		}
 		does(t, g, "fails", guard.Applied)
 	})
 }
@@ -261,6 +267,40 @@ func TestConstraint(t *testing.T) {
 	})
 }
 
+// TestOtherConstraint has a unique index that is not the guard's: its conflict is no repeat.
+func TestOtherConstraint(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string, o guard.Options) {
+		g := open(t, o)
+		if err := pgtest.Execute(t.Context(), url, "CREATE UNIQUE INDEX ON obs_inbox (key)"); err != nil {
+			t.Fatal(err)
+		}
+		does(t, g, "1", guard.Applied)
+		_, err := g.Do(t.Context(), "4711", "2", effect("2"))
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "23505" || effects(t, url, "2") != 0 {
+			t.Errorf("conflict of another index: %v", err)
+		}
+	})
+}
+
+// TestPathOfAHandler has another inbox where the handler looks first.
+func TestPathOfAHandler(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string, o guard.Options) {
+		if err := pgtest.Execute(t.Context(), url, "CREATE SCHEMA other", "CREATE TABLE other.obs_inbox (LIKE obs_inbox INCLUDING ALL)"); err != nil {
+			t.Fatal(err)
+		}
+		g := open(t, o)
+		got, err := g.Do(t.Context(), "4711", "1", func(ctx context.Context, tx guard.Tx) error {
+			return errors.Join(effect("1")(ctx, tx), exec(ctx, tx, "SET LOCAL search_path = other"))
+		})
+		if got != guard.Applied || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		does(t, g, "1", guard.DuplicateInbox)
+	})
+}
+
 // TestLockTimeout has the key held at another process, and counts what comes of it.
 func TestLockTimeout(t *testing.T) {
 	t.Parallel()
@@ -279,20 +319,18 @@ func TestLockTimeout(t *testing.T) {
 		does(t, g, "fails", guard.Applied)
 		does(t, g, "fails", guard.DuplicateInbox)
 		reg := prometheus.NewRegistry()
-		reg.MustRegister(g.Collector())
+		o.Consumer = "refunds"
+		reg.MustRegister(g.Collector(), open(t, o).Collector())
 		const want = `
 # HELP payment_lock_failures_total Events that were not committed, by why.
 # TYPE payment_lock_failures_total counter
-payment_lock_failures_total{kind="lock_timeout"} 1
+payment_lock_failures_total{consumer="payments",kind="lock_timeout"} 1
 # HELP payment_lock_processed_total Events that are committed: applied by this process, or duplicates, by the layer that knew them (seen, inbox, constraint).
 # TYPE payment_lock_processed_total counter
-payment_lock_processed_total{layer="",outcome="applied"} 1
-payment_lock_processed_total{layer="inbox",outcome="duplicate"} 1
-# HELP payment_lock_timeout_total Events whose key another had for as long as they waited.
-# TYPE payment_lock_timeout_total counter
-payment_lock_timeout_total 1
+payment_lock_processed_total{consumer="payments",layer="",outcome="applied"} 1
+payment_lock_processed_total{consumer="payments",layer="inbox",outcome="duplicate"} 1
 `
-		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "payment_lock_failures_total", "payment_lock_processed_total", "payment_lock_timeout_total"); err != nil {
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "payment_lock_failures_total", "payment_lock_processed_total"); err != nil {
 			t.Error(err)
 		}
 		documented(t, reg)
@@ -500,6 +538,31 @@ func TestCommitThatIsNotAnswered(t *testing.T) {
 	}
 }
 
+// TestCommitOfADatabaseThatIsGone has the lease live on, and nobody to ask.
+func TestCommitOfADatabaseThatIsGone(t *testing.T) {
+	t.Parallel()
+	onBothBehind(t, func(t *testing.T, url string, proxy *netfault.Proxy, o guard.Options) {
+		o.Lease = time.Second
+		g := open(t, o)
+		var once atomic.Bool
+		proxy.Inspect(func(request []byte) netfault.Fault {
+			if !bytes.Contains(bytes.ToLower(request), []byte("commit\x00")) || once.Swap(true) {
+				return netfault.Fault{}
+			}
+			proxy.Refuse(true)
+			return netfault.Fault{LoseAnswer: true}
+		})
+		_, err := g.Do(t.Context(), "4711", "1", effect("1"))
+		if !errors.Is(err, guard.ErrUnknown) || errors.Is(err, guard.ErrUnavailable) || errors.Is(err, guard.ErrLost) {
+			t.Errorf("commit of a database that is gone: %v", err)
+		}
+		proxy.Refuse(false)
+		if _, err := g.Do(t.Context(), "4711", "1", effect("1")); err != nil || effects(t, url, "1") != 1 {
+			t.Errorf("the next attempt: %v", err)
+		}
+	})
+}
+
 // TestCommitThatIsRefused has a constraint that is looked at by COMMIT.
 func TestCommitThatIsRefused(t *testing.T) {
 	t.Parallel()
@@ -582,8 +645,10 @@ func TestSeen(t *testing.T) {
 		s.err = nil
 		does(t, g, "1", guard.DuplicateInbox)
 		does(t, g, "1", guard.DuplicateSeen)
-		if got := s.ids["payments:1"]; got != 24*time.Hour {
-			t.Errorf("remembered for %s", got)
+		for id, ttl := range s.ids {
+			if len(id) != 36 || ttl != 24*time.Hour {
+				t.Errorf("%s is remembered for %s", id, ttl)
+			}
 		}
 		fails(t, url, g, func(context.Context, guard.Tx) error {
 			if len(s.ids) != 1 {
@@ -628,7 +693,7 @@ func TestInput(t *testing.T) {
 		g := open(t, o)
 		for _, c := range []struct{ key, id, want string }{
 			{"", "1", "key is empty"}, {"4711", "", "event id is empty"}, {strings.Repeat("k", 513), "1", "key is empty, longer than 512"},
-			{"a\x00", "1", "zero byte"}, {"100%", "1", "key has a %"}, {"a::b", "1", "two colons"}, {":a", "1", "two colons"},
+			{"a\x00", "1", "zero byte"}, {"a", "\xff", "not UTF-8"}, {"47\n11", "1", "control character"}, {" 4711", "1", "blanks around it"}, {"100%", "1", "key has a %"}, {"a::b", "1", "two colons"}, {":a", "1", "two colons"},
 		} {
 			_, err := g.Do(t.Context(), c.key, c.id, effect("1"))
 			if wrong, ok := errors.AsType[*guard.InputError](err); !ok || !strings.Contains(wrong.Error(), c.want) {
@@ -651,6 +716,11 @@ func TestInput(t *testing.T) {
 		refuses(func(o *guard.Options) { o.Wait = -1 }, "Options.Wait is negative")
 		refuses(func(o *guard.Options) { o.Keep = time.Second }, "Options.Keep is shorter")
 		refuses(func(o *guard.Options) { o.Subject = "ordr" }, "ordr")
+		refuses(func(o *guard.Options) { o.Consumer = "pay\nments" }, "Options.Consumer")
+		if err := pgtest.Execute(t.Context(), url, "ALTER TABLE obs_inbox DROP CONSTRAINT obs_inbox_pkey"); err != nil {
+			t.Fatal(err)
+		}
+		refuses(func(*guard.Options) {}, "its primary key")
 		if err := pgtest.Execute(t.Context(), url, "ALTER TABLE obs_inbox RENAME TO gone"); err != nil {
 			t.Fatal(err)
 		}

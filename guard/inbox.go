@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -30,28 +29,33 @@ CREATE INDEX obs_inbox_applied ON obs_inbox (consumer, applied_at);
 }
 
 const (
-	checkSQL = `SELECT current_setting('transaction_read_only'), count(fence) FROM (SELECT consumer, event_id, key, fence, applied_at FROM obs_inbox LIMIT 0) AS inbox`
-
 	// The target list is evaluated from left to right. The lock ends with the transaction, so
 	// it outlives neither a dead connection nor the turn of one that a pooler shares.
-	takeSQL = `SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true), set_config('observerd.guard', $2, true), pg_advisory_xact_lock($3)::text`
-
-	// Under READ COMMITTED it sees what the holder before has committed.
-	lookSQL = `SELECT set_config('lock_timeout', $1, true), EXISTS (SELECT FROM obs_inbox WHERE consumer = $2 AND event_id = $3)`
-
-	// A handler that has ended the transaction has ended the setting with it.
-	noteSQL = `
-INSERT INTO obs_inbox (consumer, event_id, key, fence)
-SELECT $1::text, $2::text, $3::text, $4::bigint WHERE current_setting('observerd.guard', true) = $5
-    ON CONFLICT DO NOTHING`
+	takeSQL = `SELECT current_setting('transaction_read_only'), current_setting('lock_timeout'), set_config('lock_timeout', $1, true), set_config('observerd.guard', $2, true), pg_advisory_xact_lock($3)::text`
 
 	sameSQL = `SELECT COALESCE(current_setting('observerd.guard', true) = $1, false)`
 
-	sweepSQL = `
-DELETE FROM obs_inbox
- WHERE (consumer, event_id) IN (
-   SELECT consumer, event_id FROM obs_inbox WHERE consumer = $1 AND applied_at < now() - $2::float8 * interval '1 second' LIMIT $3)`
+	inboxSQL = `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = 'obs_inbox'::regclass`
 )
+
+// texts are the statements on the inbox. They name its schema: a handler may set another path.
+type texts struct{ look, note, sweep string }
+
+func textsFor(inbox string) texts {
+	return texts{
+		// Under READ COMMITTED it sees what the holder before has committed.
+		look: `SELECT set_config('lock_timeout', $1, true), EXISTS (SELECT FROM ` + inbox + ` WHERE consumer = $2 AND event_id = $3)`,
+		// A handler that has ended the transaction has ended the setting with it.
+		note: `
+INSERT INTO ` + inbox + ` (consumer, event_id, key, fence)
+SELECT $1::text, $2::text, $3::text, $4::bigint WHERE current_setting('observerd.guard', true) = $5
+    ON CONFLICT (consumer, event_id) DO NOTHING`,
+		sweep: `
+DELETE FROM ` + inbox + `
+ WHERE (consumer, event_id) IN (
+   SELECT consumer, event_id FROM ` + inbox + ` WHERE consumer = $1 AND applied_at < now() - $2::float8 * interval '1 second' LIMIT $3)`,
+	}
+}
 
 // hash is what is locked in the database for a key of a consumer. Two keys with one hash wait
 // for each other, and no more.
@@ -95,11 +99,11 @@ type transaction struct {
 }
 
 // begin begins a transaction under READ COMMITTED, whatever the default is. It waits for a
-// connection of the pool. The caller must end it.
-func (g *Guard) begin(ctx context.Context, wait time.Duration) (*transaction, error) {
+// connection of the pool, a second at least. The caller must end it.
+func (g *Guard) begin(ctx context.Context, until time.Time) (*transaction, error) {
 	t := &transaction{mark: uuid.NewString()}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
-	err := t.within(wait+answer, func() error {
+	err := t.within(max(time.Until(until), time.Second), func() error {
 		if g.opts.DB != nil {
 			return t.beginSQL(g.opts.DB)
 		}
@@ -135,57 +139,68 @@ func (t *transaction) end() {
 
 // take waits for the key, until the transaction of an earlier holder has ended, and says
 // whether the event was applied.
-func (t *transaction) take(g *Guard, e event, wait time.Duration) (applied bool, err error) {
-	wait = max(wait, time.Millisecond)
+func (t *transaction) take(g *Guard, e event, until time.Time) (applied bool, err error) {
+	wait := max(time.Until(until), time.Millisecond)
+	var readOnly, was, ignored string
 	err = t.within(wait+answer, func() error {
-		var was, ignored, mark string
 		args := []any{strconv.FormatInt(wait.Milliseconds(), 10), t.mark, hash(g.opts.Consumer, e.key)}
-		if err := t.row(t.ctx, takeSQL, args, &was, &ignored, &mark, &ignored); err != nil {
+		if err := t.row(t.ctx, takeSQL, args, &readOnly, &was, &ignored, &ignored, &ignored); err != nil || readOnly == "on" {
 			return err
 		}
-		return t.row(t.ctx, lookSQL, []any{was, g.opts.Consumer, e.id}, &ignored, &applied)
+		return t.row(t.ctx, g.texts.look, []any{was, g.opts.Consumer, e.id}, &ignored, &applied)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, dbError(t.ctx, err)
+	case readOnly == "on":
+		return false, ErrReadOnly
 	}
 	return applied, nil
 }
 
+// same returns [ErrTxEnded] if the transaction is not the one that was begun, and the error of
+// a database that does not say.
+func (t *transaction) same() error {
+	var same bool
+	err := t.within(answer, func() error { return t.row(t.ctx, sameSQL, []any{t.mark}, &same) })
+	switch {
+	case t.ctx.Err() != nil:
+		return dbError(t.ctx, err)
+	case errors.Is(err, sql.ErrTxDone), errors.Is(err, pgx.ErrTxClosed), err == nil && !same:
+		return ErrTxEnded
+	case err != nil:
+		return dbError(t.ctx, err)
+	}
+	return nil
+}
+
 // note inserts the event into the inbox; false when it is there.
 func (t *transaction) note(g *Guard, e event, fence int64) (fresh bool, err error) {
-	same := true
 	err = t.within(answer, func() error {
-		n, err := t.exec(t.ctx, noteSQL, g.opts.Consumer, e.id, e.key, fence, t.mark)
-		if fresh = n == 1; err != nil || fresh {
-			return err
-		}
-		return t.row(t.ctx, sameSQL, []any{t.mark}, &same)
+		n, err := t.exec(t.ctx, g.texts.note, g.opts.Consumer, e.id, e.key, fence, t.mark)
+		fresh = n == 1
+		return err
 	})
 	switch {
-	case t.ctx.Err() == nil && (!same || errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxClosed)):
+	case t.ctx.Err() == nil && (errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxClosed)):
 		return false, ErrTxEnded
 	case err != nil:
 		return false, dbError(t.ctx, err)
+	case !fresh:
+		return false, t.same()
 	}
-	return fresh, nil
+	return true, nil
 }
 
 // sqlTx are the statements of database/sql. The end of its context rolls it back.
-type sqlTx struct {
-	conn *sql.Conn
-	tx   *sql.Tx
-}
+type sqlTx struct{ tx *sql.Tx }
 
 func (t *transaction) beginSQL(db *sql.DB) error {
-	conn, err := db.Conn(t.ctx)
+	tx, err := db.BeginTx(t.ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return err
 	}
-	tx, err := conn.BeginTx(t.ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	t.Tx, t.statements = Tx{SQL: tx}, sqlTx{conn, tx}
+	t.Tx, t.statements = Tx{SQL: tx}, sqlTx{tx}
 	return nil
 }
 
@@ -203,10 +218,7 @@ func (t sqlTx) row(ctx context.Context, query string, args []any, into ...any) e
 
 func (t sqlTx) commit(context.Context) error { return t.tx.Commit() }
 
-func (t sqlTx) rollback(context.Context) {
-	_ = t.tx.Rollback()
-	_ = t.conn.Close()
-}
+func (t sqlTx) rollback(context.Context) { _ = t.tx.Rollback() }
 
 // pgxTx are the statements of pgx.
 type pgxTx struct {
@@ -252,39 +264,49 @@ func (t pgxTx) rollback(ctx context.Context) {
 	t.conn.Release()
 }
 
-// check asks whether the database can keep the inbox.
+// check asks where the inbox is, and whether it is one that the guard may write.
 func (g *Guard) check(ctx context.Context) error {
-	t, err := g.begin(ctx, 0)
+	t, err := g.begin(ctx, time.Now().Add(answer))
 	if err != nil {
 		return err
 	}
 	defer t.end()
-	var readOnly string
-	var none int64
-	if err := t.within(answer, func() error { return t.row(t.ctx, checkSQL, nil, &readOnly, &none) }); err != nil {
+	var inbox string
+	if err := t.within(answer, func() error { return t.row(t.ctx, inboxSQL, nil, &inbox) }); err != nil {
 		return dbError(t.ctx, err)
 	}
-	if readOnly == "on" {
-		return ErrReadOnly
+	g.texts = textsFor(inbox)
+	if _, err := t.take(g, event{}, time.Now().Add(answer)); err != nil {
+		return err
+	}
+	err = t.within(answer, func() error { // Neither changes a row.
+		if _, err := t.exec(t.ctx, g.texts.note, "", "", "", 0, ""); err != nil {
+			return err
+		}
+		_, err := t.exec(t.ctx, g.texts.sweep, "", 0, 0)
+		return err
+	})
+	if err != nil {
+		return dbError(t.ctx, err)
 	}
 	return nil
 }
 
 // sweepOnce deletes some rows that are older than Options.Keep.
 func (g *Guard) sweepOnce(ctx context.Context) (rows int64, err error) {
-	t, err := g.begin(ctx, 0)
+	t, err := g.begin(ctx, time.Now().Add(answer))
 	if err != nil {
 		return 0, err
 	}
 	defer t.end()
 	err = t.within(answer, func() error {
-		if rows, err = t.exec(t.ctx, sweepSQL, g.opts.Consumer, g.opts.Keep.Seconds(), sweepRows); err != nil {
+		if rows, err = t.exec(t.ctx, g.texts.sweep, g.opts.Consumer, g.opts.Keep.Seconds(), sweepRows); err != nil {
 			return err
 		}
 		return t.commit(t.ctx)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("delete old rows of obs_inbox: %w", dbError(t.ctx, err))
+		return 0, dbError(t.ctx, err)
 	}
 	return rows, nil
 }

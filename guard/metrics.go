@@ -18,10 +18,10 @@ type metrics struct {
 
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
 
-func newMetrics(region string) *metrics {
+func newMetrics(region, consumer string) *metrics {
 	prefix := notInNames.ReplaceAllString(region, "_") + "_"
 	all := prometheus.NewRegistry()
-	with := promauto.With(all)
+	with := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"consumer": consumer}, all))
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Name: prefix + name, Help: help}
 	}
@@ -56,5 +56,5 @@ func (m *metrics) done(o Outcome, err error) {
 }
 
 // Collector returns the metrics of the guard, for a registry. Their names begin with the region
-// of the locks: payment_lock_timeout_total for payment-lock.
+// of the locks: payment_lock_timeout_total for payment-lock. The label consumer tells guards apart.
 func (g *Guard) Collector() prometheus.Collector { return g.metrics.all }

@@ -8,10 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/guard"
+	"github.com/observerd/observerd/guard/internal/attempt"
 )
 
-// Guard runs each event once, and forgets it again when its handler fails. Its zero value is
-// ready, and it is safe for concurrent use.
+// Guard runs each event once, and forgets it again when its handler fails. One handler runs at a
+// time. Its zero value is ready, and it is safe for concurrent use.
 type Guard struct {
 	// Tx is what handlers get, such as a transaction that the test rolls back.
 	Tx guard.Tx
@@ -34,7 +35,7 @@ func (g *Guard) Do(ctx context.Context, _, eventID string, f guard.Handler) (gua
 		return guard.DuplicateInbox, nil
 	}
 	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte(eventID)).String()
-	if err := f(guard.WithAttempt(ctx, id, int64(len(g.applied)+1)), g.Tx); err != nil {
+	if err := f(attempt.With(ctx, attempt.Attempt{IdempotencyKey: id, Fence: int64(len(g.applied) + 1)}), g.Tx); err != nil {
 		return "", err
 	}
 	if g.applied == nil {

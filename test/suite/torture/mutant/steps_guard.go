@@ -27,7 +27,7 @@ func isolationOfTheGuard() Step {
 func inboxInTheTransaction() Step {
 	return Step{
 		What: "the guard notes an event in a transaction of its own",
-		Edits: []Edit{{guardInbox, "n, err := t.exec(t.ctx, noteSQL, g.opts.Consumer, e.id, e.key, fence, t.mark)", `o, err := g.begin(t.ctx, 0)
+		Edits: []Edit{{guardInbox, "n, err := t.exec(t.ctx, g.texts.note, g.opts.Consumer, e.id, e.key, fence, t.mark)", `o, err := g.begin(t.ctx, time.Now())
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func inboxInTheTransaction() Step {
 		if err := o.row(o.ctx, "SELECT set_config('observerd.guard', $1, true)", []any{t.mark}, &set); err != nil {
 			return err
 		}
-		n, err := o.exec(o.ctx, noteSQL, g.opts.Consumer, e.id, e.key, fence, t.mark)
+		n, err := o.exec(o.ctx, g.texts.note, g.opts.Consumer, e.id, e.key, fence, t.mark)
 		if err == nil {
 			err = o.commit(o.ctx)
 		}`}},
