@@ -22,6 +22,7 @@ import (
 	"github.com/observerd/observerd/guard"
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/lockstest"
+	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/servertest"
@@ -741,6 +742,49 @@ func TestReadOnly(t *testing.T) {
 	o := guard.Options{Locks: manager(t, new(lockstest.Memory), "a"), Consumer: "payments", DB: openDB(t, url+separator(url)+"default_transaction_read_only=on")}
 	if _, err := guard.New(t.Context(), o); !errors.Is(err, guard.ErrReadOnly) {
 		t.Errorf("read-only sessions: %v", err)
+	}
+}
+
+// TestBehindAPooler has a real PgBouncer that gives each transaction any session, and a user with
+// the documented rights, or without one of them.
+func TestBehindAPooler(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pooled := func(grants ...string) guard.Options {
+		where := bouncertest.Start(t, pgtest.NewRole(t, url, append(grants, "INSERT ON effects")...), bouncertest.Options{Mode: bouncertest.Transaction}).URL()
+		where += separator(where) + "default_query_exec_mode=exec"
+		return guard.Options{Locks: manager(t, new(lockstest.Memory), "a"), Consumer: "payments", DB: openDB(t, where)}
+	}
+	o := pooled("SELECT, INSERT, DELETE ON obs_inbox")
+	g := open(t, o)
+	var work sync.WaitGroup
+	var applied atomic.Int32
+	for range 4 { // Each manager gives the lock.
+		o.Locks = manager(t, new(lockstest.Memory), "b")
+		other := open(t, o)
+		work.Go(func() {
+			for n := range 10 {
+				id := fmt.Sprint(n)
+				got, err := other.Do(t.Context(), "4711", id, effect(id))
+				if err != nil {
+					t.Error(err)
+				}
+				if got == guard.Applied {
+					applied.Add(1)
+				}
+			}
+		})
+	}
+	work.Wait()
+	if applied.Load() != 10 {
+		t.Errorf("10 events were applied %d times", applied.Load())
+	}
+	does(t, g, "0", guard.DuplicateInbox)
+	for _, grants := range []string{"SELECT, INSERT ON obs_inbox", "SELECT, DELETE ON obs_inbox", "INSERT, DELETE ON obs_inbox"} {
+		_, err := guard.New(t.Context(), pooled(grants))
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "42501" {
+			t.Errorf("%s: %v", grants, err)
+		}
 	}
 }
 
