@@ -79,7 +79,7 @@ func allTests(t *testing.T) map[string]bool {
 		}
 		return err
 	}
-	for _, folder := range []string{"cmd", "internal", "test"} {
+	for _, folder := range []string{"cmd", "guard", "internal", "locks", "test"} {
 		if err := filepath.WalkDir(filepath.Join("..", "..", folder), visit); err != nil {
 			t.Fatal(err)
 		}
