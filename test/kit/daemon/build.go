@@ -70,18 +70,25 @@ func Build(ctx context.Context, o BuildOptions) error {
 // moduleOf returns the folder of the module that the package is of. The other folder is one
 // inside of any of them.
 func moduleOf(ctx context.Context, pkg, inside string) (string, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	list.Dir = inside
-	output, err := list.Output()
-	if exit := new(exec.ExitError); errors.As(err, &exit) {
-		return "", fmt.Errorf("find the module of %s: %w\n%s", path.Base(pkg), err, exit.Stderr)
-	}
+	root, err := rootOf(ctx, inside)
 	if err != nil {
 		return "", fmt.Errorf("find the module of %s: %w", path.Base(pkg), err)
 	}
-	root := strings.TrimSpace(string(output))
 	if strings.HasPrefix(pkg, suites) {
 		return filepath.Join(root, "test", "suite"), nil
 	}
 	return root, nil
+}
+
+// Root returns the folder of the repository that the working directory is in.
+func Root(ctx context.Context) (string, error) { return rootOf(ctx, "") }
+
+func rootOf(ctx context.Context, inside string) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir = inside
+	output, err := list.Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return "", fmt.Errorf("%w\n%s", err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(output)), err
 }

@@ -1,0 +1,187 @@
+// Package kafkatest gives tests a throw-away broker of Kafka, one node of KRaft. It needs a Java
+// of at least 17 and Maven, which the package manager installs where they are missing; Maven
+// fetches the broker once, into the .cache of the repository. See package servertest for what may
+// be left behind.
+package kafkatest
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/servertest"
+)
+
+// startTimeout bounds a start, which takes six seconds on a machine that has nothing else to do.
+const startTimeout = 3 * time.Minute
+
+// controllerBelow is how far below its port a broker listens for the controller's requests.
+const controllerBelow = 13000
+
+var errNoProgram = errors.New("no Java or no Maven found, which run and fetch Kafka")
+
+// kind is Kafka. It writes no process id.
+var kind = servertest.Kind{
+	Name: "Kafka", Prefix: "observerd-kafkatest-", Users: []string{"kafka", "nobody"}, Pid: "server.pid", End: syscall.SIGKILL,
+}
+
+func product() servertest.Product {
+	return servertest.Product{
+		Name: "Java runtime and Maven", Packages: map[string]string{"apt-get": "maven", "dnf": "maven", "yum": "maven", "apk": "maven", "zypper": "maven", "pacman": "maven", "brew": "maven"},
+		Missing: errNoProgram, Commands: []string{"java", "mvn"}, Instead: "put java (17 or later) and mvn into PATH",
+	}
+}
+
+// Server is a broker of our own, on one port of 127.0.0.1.
+type Server struct {
+	*servertest.Instance
+	java string
+}
+
+// Start gives a test a broker of its own and removes it when the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	return servertest.Give(t, kind.Name, 2*servertest.InstallTimeout+startTimeout, open)
+}
+
+func open(ctx context.Context) (*Server, error) {
+	programs, err := product().Programs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jars, err := fetch(ctx, filepath.Join(programs, "mvn"))
+	if err != nil {
+		return nil, err
+	}
+	instance, err := servertest.NewInstance(kind, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{instance, filepath.Join(programs, "java")}
+	// The account of the server may not be allowed to walk down to the repository.
+	if err := os.CopyFS(s.jars(), os.DirFS(jars)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	err = servertest.StartOnFreePort(ctx, func(port int) error {
+		s.Port = port
+		if err := s.format(ctx); err != nil {
+			return err
+		}
+		return s.Restart(ctx)
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+//go:embed pom.xml
+var pom []byte
+
+// fetch returns the folder of the broker's jars, as pom.xml names them.
+func fetch(ctx context.Context, maven string) (string, error) {
+	root, err := daemon.Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(pom)
+	cache := filepath.Join(root, ".cache", "kafka")
+	jars := filepath.Join(cache, hex.EncodeToString(sum[:8]))
+	if _, err := os.Stat(jars); err == nil {
+		return jars, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	part, err := os.MkdirTemp(cache, "part-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(part)
+	ctx, cancel := context.WithTimeout(ctx, servertest.InstallTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, maven, "--batch-mode", "--quiet", "-f", filepath.Join(root, "test", "kit", "kafkatest"), "-Dmaven.repo.local="+filepath.Join(root, ".cache", "maven"), "-Doutput="+part, "package")
+	cmd.SysProcAttr = servertest.Account{}.Attributes(syscall.SIGKILL)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("fetch Kafka with Maven: %w\n%s", err, output)
+	}
+	if err := os.Rename(part, jars); err != nil && !errors.Is(err, os.ErrExist) { // Another test has fetched it, too.
+		return "", err
+	}
+	return jars, nil
+}
+
+func (s *Server) jars() string { return filepath.Join(s.Dir.Path, "jars") }
+
+func (s *Server) config() string { return filepath.Join(s.Dir.Data(), "server.properties") }
+
+// run prepares one of Kafka's programs.
+func (s *Server) run(ctx context.Context, class string, args ...string) *exec.Cmd {
+	args = append([]string{
+		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.jars(), "*"), class,
+	}, args...)
+	return s.Command(ctx, syscall.SIGKILL, s.java, args...)
+}
+
+// format makes the storage of a broker with the port.
+func (s *Server) format(ctx context.Context) error {
+	controller := "127.0.0.1:" + strconv.Itoa(s.Port-controllerBelow)
+	text := fmt.Sprintf(`process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
+advertised.listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers=%[2]s
+log.dirs=%[3]s
+auto.create.topics.enable=false
+offsets.topic.num.partitions=3
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=3
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+`, s.Address(), controller, filepath.Join(s.Dir.Data(), fmt.Sprintf("log-%d", s.Port)))
+	if err := errors.Join(os.WriteFile(s.config(), []byte(text), 0o600), s.Who.Own(s.config())); err != nil {
+		return err
+	}
+	return s.Dir.Prepare(s.run(ctx, "kafka.tools.StorageTool", "format", "--standalone", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qk", "--config", s.config()))
+}
+
+// Restart starts a broker that was stopped, on its port and with what it has stored.
+func (s *Server) Restart(ctx context.Context) error {
+	// The server outlives ctx, which bounds its start alone.
+	return s.Start(ctx, s.run(context.WithoutCancel(ctx), "kafka.Kafka", s.config()), s.ping)
+}
+
+// ping is answered once the broker serves. Kafka writes no log that could be waited for.
+func (s *Server) ping(ctx context.Context) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.Address()))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Ping(ctx)
+}
+
+// Kill ends the broker without mercy; Restart starts it again.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if err := s.Stop(t.Context(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
