@@ -21,7 +21,7 @@ export CGO_ENABLED := 0
 
 # Without the path of the clone in them, packages compile once for all clones.
 TEST_GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
-test race cover nightly lint: export GOFLAGS := $(TEST_GOFLAGS)
+test race cover nightly test-kafka lint: export GOFLAGS := $(TEST_GOFLAGS)
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -168,6 +168,12 @@ fuzz: ## Fuzz each target for FUZZTIME (10s)
 nightly: pgtest ## Run all tests and those that take too long for every day, random ones with a fresh seed
 	@export RAPID_SEED=$(FRESH_SEED) RAPID_CHECKS=1000; echo "make nightly: RAPID_SEED=$$RAPID_SEED"; \
 	$(call go_test,bin/pgtest,-tags nightly -count=1 -p 1 -timeout 60m,$(PACKAGES))
+
+# Some of make nightly: consumers with a real broker, which Maven fetches into .cache.
+.PHONY: test-kafka
+test-kafka: pgtest ## Let consumers fail before a real Kafka, 100,000 orders included (needs a Java runtime and Maven)
+	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 10m $(TESTFLAGS) ./test/kit/kafkatest
+	bin/pgtest $(GO) -C $(SUITES) test -tags nightly -count=1 -timeout 60m -run 'Kafka|UnderAllFaults' $(TESTFLAGS) ./contend
 
 # deploy/packages/nfpm.yaml says what they hold.
 PACKAGE_ARCHS ?= amd64 arm64

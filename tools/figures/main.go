@@ -121,9 +121,9 @@ var labels = []string{
 	"binary",
 }
 
-// equipment matches the folders that only tests and measurements use: contract suites
-// (`locktest`), test/, and what stood in internal/ before test/ was there.
-var equipment = regexp.MustCompile(`^(test|tools|interop)(/|$)|test(/|$)|^internal/(bench|daemon|netfault|nightly|torture)(/|$)`)
+// equipment matches the folders that only tests and measurements use, and examples: contract
+// suites (`locktest`), test/, and what stood in internal/ before test/ was there.
+var equipment = regexp.MustCompile(`^(test|tools|interop|examples)(/|$)|test(/|$)|^internal/(bench|daemon|netfault|nightly|torture)(/|$)`)
 
 // extension matches the folders of kinds of sources and sinks, of lock providers, and of
 // public packages: the core is the product without them.

@@ -38,11 +38,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(envName); name != "" {
-		work := write
-		if os.Getenv(envConsumer) != "" {
-			work = consume
-		}
-		if err := work(name); err != nil {
+		if err := write(name); err != nil {
 			fmt.Fprintln(os.Stderr, name, err)
 			os.Exit(1)
 		}
@@ -164,8 +160,9 @@ func (w *writer) send(method, path string, form url.Values) (text string, code i
 
 // crew are the processes of a test.
 type crew struct {
-	t   *testing.T
-	env []string
+	t *testing.T
+	// command is that of a process by its name.
+	command func(name string) *exec.Cmd
 
 	mu    sync.Mutex
 	alive map[string]*servertest.Process
@@ -173,7 +170,17 @@ type crew struct {
 
 // start lets writers of these names run until the test ends.
 func start(t *testing.T, resource string, env []string, names ...string) *crew {
-	c := &crew{t: t, env: append(env, envResource+"="+resource), alive: make(map[string]*servertest.Process)}
+	return launch(t, func(name string) *exec.Cmd {
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$") //nolint:gosec // It is this binary.
+		cmd.Env = append(append(os.Environ(), env...), envResource+"="+resource, envName+"="+name)
+		cmd.Stderr = t.Output()
+		return cmd
+	}, names...)
+}
+
+// launch lets processes of these names run until the test ends.
+func launch(t *testing.T, command func(name string) *exec.Cmd, names ...string) *crew {
+	c := &crew{t: t, command: command, alive: make(map[string]*servertest.Process)}
 	for _, name := range names {
 		c.launch(name)
 	}
@@ -187,9 +194,7 @@ func start(t *testing.T, resource string, env []string, names ...string) *crew {
 
 func (c *crew) launch(name string) {
 	c.t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(c.t.Context()), os.Args[0], "-test.run=^$") //nolint:gosec // It is this binary.
-	cmd.Env = append(append(os.Environ(), c.env...), envName+"="+name)
-	cmd.Stderr = c.t.Output()
+	cmd := c.command(name)
 	cmd.SysProcAttr = servertest.Account{}.Attributes(syscall.SIGKILL)
 	p, err := servertest.Launch(cmd)
 	if err != nil {
@@ -218,6 +223,9 @@ func (c *crew) end(name string, how syscall.Signal) {
 	if err := p.End(ctx, how); err != nil {
 		c.t.Errorf("end %s: %v", name, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.alive, name)
 }
 
 // suspend stops a process, and returns what lets it go on.
