@@ -31,7 +31,7 @@ CREATE INDEX obs_inbox_applied ON obs_inbox (consumer, applied_at);
 const (
 	// The target list is evaluated from left to right. The lock ends with the transaction, so
 	// it outlives neither a dead connection nor the turn of one that a pooler shares.
-	takeSQL = `SELECT current_setting('transaction_read_only'), current_setting('lock_timeout'), set_config('lock_timeout', $1, true), set_config('observerd.guard', $2, true), pg_advisory_xact_lock($3)::text`
+	takeSQL = `SELECT set_config('observerd.lock_timeout', current_setting('lock_timeout'), true), set_config('lock_timeout', $1, true), set_config('observerd.guard', $2, true), pg_advisory_xact_lock($3)::text`
 
 	sameSQL = `SELECT COALESCE(current_setting('observerd.guard', true) = $1, false)`
 
@@ -44,7 +44,7 @@ type texts struct{ look, note, sweep string }
 func textsFor(inbox string) texts {
 	return texts{
 		// Under READ COMMITTED it sees what the holder before has committed.
-		look: `SELECT set_config('lock_timeout', $1, true), EXISTS (SELECT FROM ` + inbox + ` WHERE consumer = $2 AND event_id = $3)`,
+		look: `SELECT set_config('lock_timeout', current_setting('observerd.lock_timeout'), true), current_setting('transaction_read_only'), EXISTS (SELECT FROM ` + inbox + ` WHERE consumer = $1 AND event_id = $2)`,
 		// A handler that has ended the transaction has ended the setting with it.
 		note: `
 INSERT INTO ` + inbox + ` (consumer, event_id, key, fence)
@@ -74,9 +74,16 @@ type Tx struct {
 // statements are what the guard asks in a transaction, of either pool.
 type statements interface {
 	exec(ctx context.Context, query string, args ...any) (rows int64, err error)
-	row(ctx context.Context, query string, args []any, into ...any) error
+	// ask asks one after the other, in one round trip where the driver can.
+	ask(ctx context.Context, all ...question) error
 	commit(ctx context.Context) error
 	rollback(ctx context.Context)
+}
+
+// question is a query of one row.
+type question struct {
+	query      string
+	args, into []any
 }
 
 // errSlow is the end of a transaction in which the database did not answer in time.
@@ -141,13 +148,11 @@ func (t *transaction) end() {
 // whether the event was applied.
 func (t *transaction) take(g *Guard, e event, until time.Time) (applied bool, err error) {
 	wait := max(time.Until(until), time.Millisecond)
-	var readOnly, was, ignored string
+	var readOnly, ignored string
 	err = t.within(wait+answer, func() error {
-		args := []any{strconv.FormatInt(wait.Milliseconds(), 10), t.mark, hash(g.opts.Consumer, e.key)}
-		if err := t.row(t.ctx, takeSQL, args, &readOnly, &was, &ignored, &ignored, &ignored); err != nil || readOnly == "on" {
-			return err
-		}
-		return t.row(t.ctx, g.texts.look, []any{was, g.opts.Consumer, e.id}, &ignored, &applied)
+		return t.ask(t.ctx,
+			question{takeSQL, []any{strconv.FormatInt(wait.Milliseconds(), 10), t.mark, hash(g.opts.Consumer, e.key)}, []any{&ignored, &ignored, &ignored, &ignored}},
+			question{g.texts.look, []any{g.opts.Consumer, e.id}, []any{&ignored, &readOnly, &applied}})
 	})
 	switch {
 	case err != nil:
@@ -162,7 +167,7 @@ func (t *transaction) take(g *Guard, e event, until time.Time) (applied bool, er
 // a database that does not say.
 func (t *transaction) same() error {
 	var same bool
-	err := t.within(answer, func() error { return t.row(t.ctx, sameSQL, []any{t.mark}, &same) })
+	err := t.within(answer, func() error { return t.ask(t.ctx, question{sameSQL, []any{t.mark}, []any{&same}}) })
 	switch {
 	case t.ctx.Err() != nil:
 		return dbError(t.ctx, err)
@@ -212,8 +217,13 @@ func (t sqlTx) exec(ctx context.Context, query string, args ...any) (int64, erro
 	return result.RowsAffected()
 }
 
-func (t sqlTx) row(ctx context.Context, query string, args []any, into ...any) error {
-	return t.tx.QueryRowContext(ctx, query, args...).Scan(into...)
+func (t sqlTx) ask(ctx context.Context, all ...question) error {
+	for _, q := range all {
+		if err := t.tx.QueryRowContext(ctx, q.query, q.args...).Scan(q.into...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t sqlTx) commit(context.Context) error { return t.tx.Commit() }
@@ -250,8 +260,12 @@ func (t pgxTx) exec(ctx context.Context, query string, args ...any) (int64, erro
 	return tag.RowsAffected(), err
 }
 
-func (t pgxTx) row(ctx context.Context, query string, args []any, into ...any) error {
-	return t.tx.QueryRow(ctx, query, args...).Scan(into...)
+func (t pgxTx) ask(ctx context.Context, all ...question) error {
+	var batch pgx.Batch
+	for _, q := range all {
+		batch.Queue(q.query, q.args...).QueryRow(func(row pgx.Row) error { return row.Scan(q.into...) })
+	}
+	return t.tx.SendBatch(ctx, &batch).Close()
 }
 
 func (t pgxTx) commit(ctx context.Context) error { return t.tx.Commit(ctx) }
@@ -272,7 +286,7 @@ func (g *Guard) check(ctx context.Context) error {
 	}
 	defer t.end()
 	var inbox string
-	if err := t.within(answer, func() error { return t.row(t.ctx, inboxSQL, nil, &inbox) }); err != nil {
+	if err := t.within(answer, func() error { return t.ask(t.ctx, question{inboxSQL, nil, []any{&inbox}}) }); err != nil {
 		return dbError(t.ctx, err)
 	}
 	g.texts = textsFor(inbox)
