@@ -393,13 +393,11 @@ func (g *Guard) sweep(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	err := g.opts.Locks.Do(limited, g.retention(), func(ctx context.Context, _ *locks.Lease) error {
-		for rows := int64(sweepRows); rows == sweepRows; {
-			var err error
-			if rows, err = g.sweepOnce(ctx); err != nil {
+		for {
+			if rows, err := g.sweepOnce(ctx); err != nil || rows < sweepRows {
 				return err
 			}
 		}
-		return nil
 	}, locks.FailFast())
 	if err != nil && !errors.Is(err, locks.ErrHeld) && ctx.Err() == nil {
 		g.opts.Logger.Warn("Old events not deleted; tried again in a minute", "consumer", g.opts.Consumer, "err", err)

@@ -50,9 +50,7 @@ func textsFor(inbox string) texts {
 INSERT INTO ` + inbox + ` (consumer, event_id, key, fence)
 SELECT $1::text, $2::text, $3::text, $4::bigint WHERE current_setting('observerd.guard', true) = $5
     ON CONFLICT (consumer, event_id) DO NOTHING`,
-		sweep: `
-DELETE FROM ` + inbox + `
- WHERE (consumer, event_id) IN (
+		sweep: `DELETE FROM ` + inbox + ` WHERE (consumer, event_id) IN (
    SELECT consumer, event_id FROM ` + inbox + ` WHERE consumer = $1 AND applied_at < now() - $2::float8 * interval '1 second' LIMIT $3)`,
 	}
 }
@@ -117,18 +115,20 @@ func (g *Guard) begin(ctx context.Context, until time.Time) (*transaction, error
 		return t.beginPgx(g.opts.Pgx)
 	})
 	if err != nil {
-		err = dbError(t.ctx, err)
 		t.cancel(nil)
 		return nil, err
 	}
 	return t, nil
 }
 
-// within ends the transaction when do takes longer.
+// within ends the transaction when do takes longer, and says what its error means for the bus.
 func (t *transaction) within(limit time.Duration, do func() error) error {
 	timer := time.AfterFunc(limit, func() { t.cancel(errSlow) })
 	defer timer.Stop()
-	return do()
+	if err := do(); err != nil {
+		return dbError(t.ctx, err)
+	}
+	return nil
 }
 
 // end rolls back what was not committed, and gives the connection back. It may be called again.
@@ -154,13 +154,10 @@ func (t *transaction) take(g *Guard, e event, until time.Time) (applied bool, er
 			question{takeSQL, []any{strconv.FormatInt(wait.Milliseconds(), 10), t.mark, hash(g.opts.Consumer, e.key)}, []any{&ignored, &ignored, &ignored, &ignored}},
 			question{g.texts.look, []any{g.opts.Consumer, e.id}, []any{&ignored, &readOnly, &applied}})
 	})
-	switch {
-	case err != nil:
-		return false, dbError(t.ctx, err)
-	case readOnly == "on":
-		return false, ErrReadOnly
+	if err == nil && readOnly == "on" {
+		err = ErrReadOnly
 	}
-	return applied, nil
+	return applied, err
 }
 
 // same returns [ErrTxEnded] if the transaction is not the one that was begun, and the error of
@@ -168,15 +165,15 @@ func (t *transaction) take(g *Guard, e event, until time.Time) (applied bool, er
 func (t *transaction) same() error {
 	var same bool
 	err := t.within(answer, func() error { return t.ask(t.ctx, question{sameSQL, []any{t.mark}, []any{&same}}) })
-	switch {
-	case t.ctx.Err() != nil:
-		return dbError(t.ctx, err)
-	case errors.Is(err, sql.ErrTxDone), errors.Is(err, pgx.ErrTxClosed), err == nil && !same:
+	if err == nil && !same || t.isDone(err) {
 		return ErrTxEnded
-	case err != nil:
-		return dbError(t.ctx, err)
 	}
-	return nil
+	return err
+}
+
+// isDone reports an error of the driver: the handler has ended the transaction through it.
+func (t *transaction) isDone(err error) bool {
+	return t.ctx.Err() == nil && (errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxClosed))
 }
 
 // note inserts the event into the inbox; false when it is there.
@@ -187,14 +184,12 @@ func (t *transaction) note(g *Guard, e event, fence int64) (fresh bool, err erro
 		return err
 	})
 	switch {
-	case t.ctx.Err() == nil && (errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxClosed)):
+	case t.isDone(err):
 		return false, ErrTxEnded
-	case err != nil:
-		return false, dbError(t.ctx, err)
-	case !fresh:
+	case err == nil && !fresh:
 		return false, t.same()
 	}
-	return true, nil
+	return fresh, err
 }
 
 // sqlTx are the statements of database/sql. The end of its context rolls it back.
@@ -287,23 +282,19 @@ func (g *Guard) check(ctx context.Context) error {
 	defer t.end()
 	var inbox string
 	if err := t.within(answer, func() error { return t.ask(t.ctx, question{inboxSQL, nil, []any{&inbox}}) }); err != nil {
-		return dbError(t.ctx, err)
+		return err
 	}
 	g.texts = textsFor(inbox)
 	if _, err := t.take(g, event{}, time.Now().Add(answer)); err != nil {
 		return err
 	}
-	err = t.within(answer, func() error { // Neither changes a row.
+	return t.within(answer, func() error { // Neither changes a row.
 		if _, err := t.exec(t.ctx, g.texts.note, "", "", "", 0, ""); err != nil {
 			return err
 		}
 		_, err := t.exec(t.ctx, g.texts.sweep, "", 0, 0)
 		return err
 	})
-	if err != nil {
-		return dbError(t.ctx, err)
-	}
-	return nil
 }
 
 // sweepOnce deletes some rows that are older than Options.Keep.
@@ -319,8 +310,5 @@ func (g *Guard) sweepOnce(ctx context.Context) (rows int64, err error) {
 		}
 		return t.commit(t.ctx)
 	})
-	if err != nil {
-		return 0, dbError(t.ctx, err)
-	}
-	return rows, nil
+	return rows, err
 }

@@ -33,7 +33,7 @@ func inboxInTheTransaction() Step {
 		}
 		defer o.end()
 		var set string
-		if err := o.row(o.ctx, "SELECT set_config('observerd.guard', $1, true)", []any{t.mark}, &set); err != nil {
+		if err := o.ask(o.ctx, question{"SELECT set_config('observerd.guard', $1, true)", []any{t.mark}, []any{&set}}); err != nil {
 			return err
 		}
 		n, err := o.exec(o.ctx, g.texts.note, g.opts.Consumer, e.id, e.key, fence, t.mark)
