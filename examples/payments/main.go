@@ -58,24 +58,26 @@ func parse() (c config) {
 
 func main() {
 	c := parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	var err error
-	switch flag.Arg(0) {
-	case "consume":
-		err = consume(ctx, c)
-	case "gateway":
-		err = serve(ctx, c.listen, &gateway.Gateway{Delay: c.delay})
-	case "schema":
-		fmt.Fprint(os.Stdout, guard.SQL(), schema)
-	default:
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err != nil {
+	if err := run(c, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "payments:", err)
 		os.Exit(1)
 	}
+}
+
+func run(c config, what string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	switch what {
+	case "consume":
+		return consume(ctx, c)
+	case "gateway":
+		return serve(ctx, c.listen, &gateway.Gateway{Delay: c.delay})
+	case "schema":
+		_, err := fmt.Fprint(os.Stdout, guard.SQL(), schema)
+		return err
+	}
+	flag.Usage()
+	return fmt.Errorf("there is no command %q", what)
 }
 
 // serve answers requests until ctx ends.
