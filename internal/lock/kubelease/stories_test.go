@@ -99,6 +99,10 @@ func foreignHolder(t *testing.T, s server) {
 		t.Error("a Lease without a holder was held")
 	}
 	leader(t, p, "node-worker-3", "other-pod_1", func(l *coordination.Lease) { l.Spec.LeaseDurationSeconds = nil })
+	leader(t, p, "node-worker-4", "other-pod_1", func(l *coordination.Lease) { // Its clock is wrong.
+		l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = new(meta.NewMicroTime(time.Now().Add(-time.Hour))), new(int32(30))
+	})
+	held(t, p, want("Node:worker-4"), "other-pod_1")
 	r := want("Node:worker-3")
 	r.TTL = 2 * time.Second
 	held(t, p, r, "other-pod_1")
@@ -245,9 +249,20 @@ func gone(t *testing.T, s server) {
 	if err := p.Release(t.Context(), g); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release of a lease that is gone: %v", err)
 	}
-	if next := acquire(t, other, want("1")); next.Fence <= g.Fence || next.Recovered {
+	next := acquire(t, other, want("1"))
+	if next.Fence <= g.Fence || next.Recovered {
 		t.Errorf("the next grant is %+v after fence %d", next, g.Fence)
 	}
+	late := acquire(t, p, want("2"))
+	if _, err := other.Find(t.Context(), lock.Query{Region: "orders", Key: "2", Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	release(t, other, late)
+	acquire(t, other, want("2"))
+	if err := p.Release(t.Context(), late); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of a lock that the next one has: %v", err)
+	}
+	held(t, p, want("2"), "pod-1")
 }
 
 var _ lockkind.Settings = (*kubelease.Settings)(nil)

@@ -6,7 +6,7 @@ import "github.com/observerd/observerd/test/suite/torture/check"
 // those of general locks, in the database and in Redis, and of the consumer guard.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis(), ofGuard()} {
+	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis(), ofKubernetes(), ofGuard()} {
 		all = append(all, part...)
 	}
 	return all
@@ -437,6 +437,30 @@ func ofRedis() []Mutant {
 			Without: []Step{answerOfRedisThatIsLost()},
 			Shows:   "Nobody has the lock whose answer was lost, until its TTL is over.",
 			Witness: "internal/lock/redislock TestLostAnswer",
+		},
+	}
+}
+
+// ofKubernetes are tried by tests alone, too.
+func ofKubernetes() []Mutant {
+	return []Mutant{
+		{
+			Name:    "kubernetes-believes-clocks",
+			Without: []Step{observationOfALease()},
+			Shows:   "The clock of a holder is an hour behind, and another takes its lock while it works.",
+			Witness: "internal/lock/kubelease TestStories",
+		},
+		{
+			Name:    "kubernetes-deletes-what-is-there",
+			Without: []Step{preconditionsOfADelete()},
+			Shows:   "One whose lease has ended releases the lock of the next holder.",
+			Witness: "internal/lock/kubelease TestStories",
+		},
+		{
+			Name:    "kubernetes-believes-old-notes",
+			Without: []Step{noteOfTheHolder()},
+			Shows:   "Another program has taken the Lease and kept our annotations: its lock is taken for our own.",
+			Witness: "internal/lock/kubelease TestStories",
 		},
 	}
 }
