@@ -232,6 +232,7 @@ generate: ## Write the generated files anew
 verify: ## Check that go.mod, the tools' and generated files are up to date
 	$(GO) mod tidy -diff
 	$(GO) -C $(SUITES) mod tidy -diff
+	$(GO) -C test/kubeapi mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/nfpm mod tidy -diff
 	$(GO) -C tools/vuln mod tidy -diff

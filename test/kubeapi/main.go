@@ -1,0 +1,12 @@
+// Command kubeapi is the kube-apiserver of Kubernetes, for tests: nobody publishes it but in
+// images.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }
