@@ -21,7 +21,7 @@ export CGO_ENABLED := 0
 
 # Without the path of the clone in them, packages compile once for all clones.
 TEST_GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
-test race cover nightly test-kafka lint: export GOFLAGS := $(TEST_GOFLAGS)
+test race cover nightly test-kafka test-kube lint: export GOFLAGS := $(TEST_GOFLAGS)
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -174,6 +174,11 @@ nightly: pgtest ## Run all tests and those that take too long for every day, ran
 test-kafka: pgtest ## Let consumers fail before a real Kafka, 100,000 orders included (needs a Java runtime and Maven)
 	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 10m $(TESTFLAGS) ./test/kit/kafkatest
 	bin/pgtest $(GO) -C $(SUITES) test -tags nightly -count=1 -timeout 60m -run 'Kafka|UnderAllFaults' $(TESTFLAGS) ./contend
+
+# Some of make nightly: locks in Leases on a real API server, which is built into .cache.
+.PHONY: test-kube
+test-kube: pgtest ## Let locks and deploy/kubernetes pass on a real API server of Kubernetes (needs etcd, and minutes to build it once)
+	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 60m -run 'Kubernetes|TestServer$$' $(TESTFLAGS) ./test/kit/kubeapitest ./internal/lock/kubelease
 
 # deploy/packages/nfpm.yaml says what they hold.
 PACKAGE_ARCHS ?= amd64 arm64

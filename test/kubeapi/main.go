@@ -1,5 +1,4 @@
-// Command kubeapi is the kube-apiserver of Kubernetes, for tests: nobody publishes it but in
-// images.
+// Command kubeapi is the kube-apiserver of Kubernetes, built for tests as any other program.
 package main
 
 import (

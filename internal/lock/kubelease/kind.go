@@ -119,7 +119,7 @@ func (l *leases) probe(ctx context.Context) (findings []kind.Finding) {
 		switch {
 		case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, terminating):
 			missing = append(missing, ask.verb)
-		case err != nil && (ask.verb == "create" || !apierrors.IsNotFound(err)):
+		case err != nil && (ask.verb == "create" || !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)):
 			return append(findings, kind.Finding{Err: l.explained(ask.verb, err)})
 		}
 	}

@@ -262,6 +262,9 @@ func (s *Server) update(r request) (any, *refusal) {
 		return nil, refused
 	}
 	before, there := s.leases[r.namespace+"/"+r.name]
+	if !there && l.Metadata.UID != "" {
+		return nil, ofLease(http.StatusConflict, "Conflict", r.name, "is gone")
+	}
 	if !there {
 		return nil, ofLease(http.StatusNotFound, "NotFound", r.name, "not found")
 	}
