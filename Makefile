@@ -179,6 +179,7 @@ test-kafka: pgtest ## Let consumers fail before a real Kafka, 100,000 orders inc
 .PHONY: test-kube
 test-kube: pgtest ## Let locks and deploy/kubernetes pass on a real API server of Kubernetes (needs etcd, and minutes to build it once)
 	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 60m -run 'Kubernetes|TestServer$$' $(TESTFLAGS) ./test/kit/kubeapitest ./internal/lock/kubelease
+	bin/pgtest $(GO) -C $(SUITES) test -tags nightly -count=1 -timeout 10m -run Kubernetes $(TESTFLAGS) ./deploy/kubernetes
 
 # deploy/packages/nfpm.yaml says what they hold.
 PACKAGE_ARCHS ?= amd64 arm64
