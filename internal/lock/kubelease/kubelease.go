@@ -26,11 +26,8 @@ const (
 	minTTL = time.Second
 	// DefaultPrefix begins the names of Leases that have a hash.
 	DefaultPrefix = "observerd-lock-"
-)
-
-// The TTLs for which a Lease is made: each renewal of a shorter one is a write to etcd for all of
-// the cluster, and a longer one keeps others out for as long after its holder's death.
-const (
+	// The TTLs for which a Lease is made: each renewal of a shorter one is a write to etcd for all
+	// of the cluster, and a longer one keeps others out for as long after its holder's death.
 	leastTTL = 10 * time.Second
 	mostTTL  = time.Minute
 )
@@ -44,7 +41,7 @@ const (
 	// key. It is the default.
 	Hashed Names = "hashed"
 	// Plain is the prefix and the parts of the key, with "-" in the place of what a name
-	// cannot have: node-worker-1 for the worker-1 of the subject Node.
+	// cannot have: node-worker-1 for the worker-1 of the subject node.
 	Plain Names = "plain"
 	// SHA256 is the prefix and the first 8 bytes of the SHA-256 of the parts of the key,
 	// joined by "/", in hexadecimal digits.

@@ -1,6 +1,7 @@
 package kubelease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ func newLeases(o Options) (*leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Namespace == "" {
-		o.Namespace = namespace
-	}
+	o.Namespace = cmp.Or(o.Namespace, namespace)
 	scheme := runtime.NewScheme()
 	if err := coordination.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -92,7 +91,11 @@ func (l *leases) Get(ctx context.Context, region, key string) (record.Record, er
 	if apierrors.IsNotFound(err) {
 		return record.Record{}, nil
 	}
-	return recordOf(&found), l.explained("get", err)
+	r := recordOf(&found)
+	if subject, resources, ok := strings.Cut(key, ":"); ok && r.Term != "" && r.Mark == "" {
+		r.Descriptor = "lock:exclusive:" + subject + ":unknown:" + resources // Another program's, for those who look.
+	}
+	return r, l.explained("get", err)
 }
 
 // Put implements [record.Records]. What the Lease has of another program's labels and annotations

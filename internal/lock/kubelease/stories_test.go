@@ -88,6 +88,10 @@ func foreignHolder(t *testing.T, s server) {
 	p := open(t, kubelease.Options{Kubeconfig: s.Kubeconfig(t, kubetest.Admin), Namespace: s.Namespace(t), Names: kubelease.Plain})
 	leader(t, p, "node-worker-1", "other-pod_1", nil)
 	held(t, p, want("Node:worker-1"), "other-pod_1")
+	found, err := p.Find(t.Context(), lock.Query{Region: "orders", Key: "Node:worker-1", Limit: 1})
+	if err != nil || len(found) != 1 || found[0].Descriptor != "lock:exclusive:Node:unknown:worker-1" {
+		t.Errorf("found is %+v, %v", found, err)
+	}
 	time.Sleep(time.Second + 100*time.Millisecond)
 	g := acquire(t, p, want("Node:worker-1"))
 	if !g.Recovered {
