@@ -57,10 +57,11 @@ type Server struct {
 // Start gives a test an API server of its own and removes it when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	return servertest.Give(t, kind.Name, servertest.InstallTimeout+buildTimeout+2*startTimeout, open)
+	return servertest.Give(t, kind.Name, servertest.InstallTimeout+buildTimeout+2*startTimeout, Open)
 }
 
-func open(ctx context.Context) (*Server, error) {
+// Open starts an API server. The caller must Close it.
+func Open(ctx context.Context) (*Server, error) {
 	programs, err := servertest.Product{
 		Name: "etcd server", Packages: map[string]string{"apt-get": "etcd-server", "dnf": "etcd", "yum": "etcd", "apk": "etcd", "zypper": "etcd", "pacman": "etcd", "brew": "etcd"},
 		Missing: errors.New("no etcd found, in which Kubernetes stores its objects"), Commands: []string{"etcd"}, Instead: "put etcd into PATH",
@@ -279,15 +280,22 @@ func fresh() string { return "test-" + strings.ToLower(rand.Text()) }
 // [Server.Grant] has given them.
 func (s *Server) Kubeconfig(t testing.TB, user string) string {
 	t.Helper()
-	certificate, err := os.ReadFile(s.file("apiserver.crt"))
-	must(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
+	must(t, s.WriteKubeconfig(path, user))
+	return path
+}
+
+// WriteKubeconfig writes a kubeconfig of the user.
+func (s *Server) WriteKubeconfig(path, user string) error {
+	certificate, err := os.ReadFile(s.file("apiserver.crt"))
+	if err != nil {
+		return err
+	}
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"test",
 "clusters":[{"name":"test","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"test","user":{"token":%q}}],
 "contexts":[{"name":"test","context":{"cluster":"test","user":"test"}}]}
 `, s.url(""), base64.StdEncoding.EncodeToString(certificate), s.tokens[user])
-	must(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return os.WriteFile(path, []byte(text), 0o600)
 }
 
 // Namespace creates a namespace and returns its name.

@@ -68,6 +68,7 @@ func measurements() []measurement {
 		{"locks", measureLocks},
 		{"general-locks", measureGeneralLocks},
 		{"redis-locks", measureRedisLocks},
+		{"kubernetes-locks", measureKubernetesLocks},
 		{"guard", measureGuard},
 		{"backlog", measureBacklog},
 		{"turn", measureTurn},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -66,7 +65,7 @@ func measureRedisLocks(ctx context.Context, s *suite) (figures []figure, err err
 		l.nodes = append(l.nodes, node)
 	}
 	for _, n := range []int{1, crowd} {
-		f, err := l.compare(ctx, s, n)
+		f, err := l.comparison().compare(ctx, s, n)
 		if err != nil {
 			return nil, err
 		}
@@ -137,44 +136,19 @@ func (l *redisLockers) way(name string, n int) side {
 	return s
 }
 
-// compare lets n connections lock n keys, in each of the ways in turn.
-func (l *redisLockers) compare(ctx context.Context, s *suite, n int) ([]figure, error) {
-	taken := make(map[string][]time.Duration)
-	for lap := range s.rounds*lapsPerRound + 1 {
-		for _, name := range redisWays {
-			times := s.lockCycles / lapsPerRound
-			if name != redisWays[len(redisWays)-1] {
-				times *= redisTimes
+func (l *redisLockers) comparison() comparison {
+	return comparison{
+		name: "redis-locks", group: redisGroup, ways: redisWays, way: l.way, bare: "bare SET NX PX and a compare-delete script",
+		times: func(s *suite, way string) int {
+			if way == redisWays[len(redisWays)-1] {
+				return s.lockCycles / lapsPerRound
 			}
-			took, err := together(ctx, l.way(name, n), times)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			if lap > 0 { // The first one connects.
-				taken[name] = append(taken[name], median(took.taken))
-			}
-		}
+			return redisTimes * s.lockCycles / lapsPerRound
+		},
+		goal: func(taken map[string][]time.Duration) (string, bool) {
+			nanoseconds := func(d time.Duration) float64 { return float64(d) }
+			ratio, toRedsync := ratioOf(taken["observerd"], taken[redisWays[0]], nanoseconds), ratioOf(taken["observerd"], taken["redsync"], nanoseconds)
+			return "at most 1.5 times, and below redsync", ratio <= goalRedis && toRedsync < 1
+		},
 	}
-	connections := "1 connection"
-	if n > 1 {
-		connections = fmt.Sprintf("%d connections with a key each", n)
-	}
-	nanoseconds := func(d time.Duration) float64 { return float64(d) }
-	bare := taken[redisWays[0]]
-	var figures []figure
-	for _, name := range redisWays[1:] {
-		ratio := ratioOf(taken[name], bare, nanoseconds)
-		f := figure{
-			group: redisGroup, what: fmt.Sprintf("p50, %s, %s", name, connections),
-			value:  say("%s ms, %s times the bare commands", milliseconds(median(taken[name])), decimal(ratio, 2)),
-			beside: say("bare SET NX PX and a compare-delete script %s ms", milliseconds(median(bare))),
-		}
-		if name == "observerd" && n == 1 {
-			toRedsync := ratioOf(taken[name], taken["redsync"], nanoseconds)
-			f.goal, f.met = "at most 1.5 times, and below redsync", []bool{ratio <= goalRedis && toRedsync < 1}
-		}
-		s.progress("redis-locks: %s: %s, %s", f.what, f.value, f.beside)
-		figures = append(figures, f)
-	}
-	return figures, nil
 }
