@@ -24,6 +24,9 @@ const (
 	deadLetters = "-dead"
 	// answer bounds a request to Kafka.
 	answer = 10 * time.Second
+	// attempt bounds one at a record, so that with its dead letter it is less than the minute
+	// for which Kafka waits until it gives the partitions to others.
+	attempt = 40 * time.Second
 )
 
 // consumer processes the records of its partitions, those of one partition in order. Its offsets
@@ -44,14 +47,13 @@ func newConsumer(c config, once *guard.Guard, log *slog.Logger) (_ *consumer, er
 		kgo.SeedBrokers(strings.Split(c.brokers, ",")...), kgo.ConsumerGroup(c.group), kgo.ConsumeTopics(c.topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.SessionTimeout(c.session), kgo.HeartbeatInterval(c.session/10),
-		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.OnPartitionsCallbackBlocked(k.hurry),
+		kgo.AllowIdempotentProduceCancellation(), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.OnPartitionsCallbackBlocked(k.hurry),
 	)
 	return k, err
 }
 
 // hurry is called when Kafka wants to give a partition to another, which waits for the batch. So
-// no record is begun any more. One record may take Options.Wait and chargeLimit, which is less
-// than Kafka's limit of a minute.
+// no record is begun any more.
 func (c *consumer) hurry(context.Context, *kgo.Client) { c.hurried.Store(true) }
 
 // run processes records until ctx ends. What it has begun then is finished.
@@ -82,7 +84,7 @@ func (c *consumer) process(ctx context.Context, fetches kgo.Fetches) (all bool) 
 		wait sync.WaitGroup
 		mu   sync.Mutex
 		done []*kgo.Record
-		left = make(map[int32]kgo.EpochOffset)
+		left = make(map[string]map[int32]kgo.EpochOffset)
 	)
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		wait.Go(func() {
@@ -93,7 +95,10 @@ func (c *consumer) process(ctx context.Context, fetches kgo.Fetches) (all bool) 
 				done = append(done, p.Records[n-1])
 			}
 			if n < len(p.Records) {
-				left[p.Partition] = kgo.EpochOffset{Epoch: p.Records[n].LeaderEpoch, Offset: p.Records[n].Offset}
+				if left[p.Topic] == nil {
+					left[p.Topic] = make(map[int32]kgo.EpochOffset)
+				}
+				left[p.Topic][p.Partition] = kgo.EpochOffset{Epoch: p.Records[n].LeaderEpoch, Offset: p.Records[n].Offset}
 			}
 		})
 	})
@@ -103,7 +108,9 @@ func (c *consumer) process(ctx context.Context, fetches kgo.Fetches) (all bool) 
 	if err := c.client.CommitRecords(limited, done...); err != nil {
 		c.log.Warn("Offsets not committed; the records are delivered again, as repeats", "err", err)
 	}
-	c.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{c.topic: left})
+	if len(left) > 0 {
+		c.client.SetOffsets(left)
+	}
 	return len(left) == 0
 }
 
@@ -115,8 +122,10 @@ func (c *consumer) inOrder(ctx context.Context, records []*kgo.Record) int {
 		}
 		err := c.processOne(context.WithoutCancel(ctx), r)
 		if isDead(err) {
-			c.log.Error("Record moved to the dead letters", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
-			err = c.bury(ctx, r)
+			why := err
+			if err = c.bury(ctx, r); err == nil {
+				c.log.Error("Record moved to the dead letters", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", why)
+			}
 		}
 		if err != nil {
 			c.log.Warn("Record not processed; it is delivered again", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", err)
@@ -131,6 +140,8 @@ func (c *consumer) processOne(ctx context.Context, r *kgo.Record) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
 	_, err = c.guard.Do(ctx, o.Subject, o.ID, func(ctx context.Context, tx guard.Tx) error { return c.pay(ctx, tx, o) })
 	return err
 }

@@ -67,6 +67,7 @@ func main() {
 func run(c config, what string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // A second signal ends the process.
 	switch what {
 	case "consume":
 		return consume(ctx, c)

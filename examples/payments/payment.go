@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/examples/payments/gateway"
 	"github.com/observerd/observerd/guard"
@@ -48,6 +52,9 @@ func (p *payer) pay(ctx context.Context, tx guard.Tx, o order) error {
 	}
 	_, err = tx.Pgx.Exec(ctx, "INSERT INTO payment (order_id, event_id, amount, receipt) VALUES ($1, $2, $3::text::numeric, $4)",
 		o.Subject, o.ID, o.Data.Total.String(), receipt)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && (strings.HasPrefix(refused.Code, "22") || strings.HasPrefix(refused.Code, "23")) {
+		return fmt.Errorf("%w: the database takes no such payment (%s)", guard.ErrPermanent, refused.Code) // A person looks at the receipt.
+	}
 	return err
 }
 

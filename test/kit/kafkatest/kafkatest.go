@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -91,8 +92,13 @@ func open(ctx context.Context) (*Server, error) {
 //go:embed pom.xml
 var pom []byte
 
+// fetching lets one Maven at a time write into its repository.
+var fetching sync.Mutex
+
 // fetch returns the folder of the broker's jars, as pom.xml names them.
 func fetch(ctx context.Context, maven string) (string, error) {
+	fetching.Lock()
+	defer fetching.Unlock()
 	root, err := daemon.Root(ctx)
 	if err != nil {
 		return "", err

@@ -43,7 +43,8 @@ func TestOrdersUnderAllFaults(t *testing.T) {
 		}
 		return netfault.Fault{}
 	})
-	s.topic(t, "orders", partitions, orders, times)
+	s.topic(t, "orders", partitions)
+	s.order(t, "orders", partitions, orders, times, true)
 	names := []string{"a", "b", "c"}
 	c := s.consumers(t, "orders", names...)
 	someone := func() string { return names[rand.IntN(len(names))] }
@@ -84,14 +85,16 @@ func TestOrdersUnderAllFaults(t *testing.T) {
 			}
 		},
 	}
-	count := make([]int, len(faults))
+	count, order := 0, rand.Perm(len(faults))
 	for end := time.Now().Add(50 * time.Minute); s.consumed(t, "orders", 2*time.Second+rand.N(6*time.Second)) != nil && time.Now().Before(end); {
-		i := rand.IntN(len(faults))
-		count[i]++
-		faults[i]()
+		faults[order[count%len(faults)]]()
+		count++
 	}
 	s.paid(t, "orders", orders, time.Minute)
-	t.Logf("faults %v, before the database %+v", count, network.Stats())
+	if count < len(faults) {
+		t.Errorf("%d faults, too few to have all", count)
+	}
+	t.Logf("%d faults, before the database %+v", count, network.Stats())
 }
 
 func restart(t *testing.T, s *redistest.Server) {

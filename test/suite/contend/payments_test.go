@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,7 +37,7 @@ import (
 const (
 	consumerLease  = 2 * time.Second
 	consumerWait   = time.Second
-	someOrders     = 40
+	someOrders     = 240
 	somePartitions = 3
 )
 
@@ -93,13 +95,18 @@ func openShop(t *testing.T, binary, broker string) *shop {
 	return s
 }
 
-// topic makes a topic of orders of which each is there so many times, on partitions side by side,
-// as after producers that tried again; and its dead letters.
-func (s *shop) topic(t *testing.T, name string, partitions int32, orders, times int) {
+// topic makes a topic of orders, and one of its dead letters.
+func (s *shop) topic(t *testing.T, name string, partitions int32) {
 	t.Helper()
 	if _, err := s.kafka.CreateTopics(t.Context(), partitions, 1, nil, name, name+"-dead"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// order orders. Each, or all but each third one, is there so many times, on partitions side by
+// side, as after producers that tried again.
+func (s *shop) order(t *testing.T, name string, partitions int32, orders, times int, all bool) {
+	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(name))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +114,11 @@ func (s *shop) topic(t *testing.T, name string, partitions int32, orders, times 
 	defer client.Close()
 	var failed kgo.FirstErrPromise
 	for n := range orders {
-		for again := range times {
+		copies := times
+		if !all && n%3 == 0 {
+			copies = 1
+		}
+		for again := range copies {
 			client.Produce(t.Context(), &kgo.Record{Partition: int32(n+again) % partitions, Value: event(n, "129.90")}, failed.Promise()) //nolint:gosec // It is small.
 		}
 	}
@@ -133,6 +144,21 @@ func (s *shop) consumers(t *testing.T, topic string, names ...string) *crew {
 		cmd.Stderr = io.MultiWriter(t.Output(), s)
 		return cmd
 	}, names...)
+}
+
+// shared waits until each of the partitions has a consumer of its own.
+func (s *shop) shared(t *testing.T) {
+	t.Helper()
+	waittest.Eventually(t, time.Minute, func() error {
+		groups, err := s.kafka.DescribeGroups(t.Context(), "payments")
+		if err != nil {
+			return err
+		}
+		if g := groups["payments"]; g.State != "Stable" || len(g.Members) != somePartitions {
+			return fmt.Errorf("the group is %s, of %d", g.State, len(g.Members))
+		}
+		return nil
+	})
 }
 
 // Write takes what consumers log.
@@ -161,9 +187,22 @@ func (s *shop) await(t *testing.T, is error, before int) {
 }
 
 func (s *shop) charge(w http.ResponseWriter, r *http.Request) {
+	var p gateway.Payment
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &p)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError) // The client asks again.
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	order, _ := strconv.Atoi(p.Order)
+	var during func(string)
 	s.mu.Lock()
-	during := s.during
-	s.during = nil
+	if order%3 > 0 { // Others may have only one copy.
+		during, s.during = s.during, nil
+	}
 	s.mu.Unlock()
 	if during != nil {
 		during(strings.TrimPrefix(r.UserAgent(), "payments/"))
@@ -171,8 +210,9 @@ func (s *shop) charge(w http.ResponseWriter, r *http.Request) {
 	s.gateway.ServeHTTP(w, r)
 }
 
-// inPayment runs do during the next payment.
-func (s *shop) inPayment(do func(consumer string)) {
+// inPayment runs do during the next payment of an order that is there more than once.
+func (s *shop) inPayment(t *testing.T, do func(consumer string)) {
+	t.Helper()
 	entered, leave := make(chan string), make(chan struct{})
 	s.mu.Lock()
 	s.during = func(consumer string) {
@@ -180,8 +220,13 @@ func (s *shop) inPayment(do func(consumer string)) {
 		<-leave
 	}
 	s.mu.Unlock()
-	do(<-entered)
-	close(leave)
+	defer close(leave)
+	select {
+	case consumer := <-entered:
+		do(consumer)
+	case <-t.Context().Done():
+		t.Fatal("there was no further payment")
+	}
 }
 
 // consumed waits until all records of the topic are processed.
@@ -239,19 +284,19 @@ func (s *shop) paid(t *testing.T, topic string, orders int, within time.Duration
 // failures are what happens to consumers, or around them, during a payment.
 func failures() map[string]func(t *testing.T, s *shop, c *crew) {
 	return map[string]func(t *testing.T, s *shop, c *crew){
-		"killed with the lock": func(_ *testing.T, s *shop, c *crew) {
+		"killed with the lock": func(t *testing.T, s *shop, c *crew) {
 			var victim string
-			s.inPayment(func(consumer string) {
+			s.inPayment(t, func(consumer string) {
 				victim = consumer
 				c.end(consumer, syscall.SIGKILL)
 			})
 			c.launch(victim)
 		},
 		"the wait runs out": func(t *testing.T, s *shop, _ *crew) {
-			s.inPayment(func(string) { s.await(t, guard.ErrLockTimeout, s.heard(guard.ErrLockTimeout.Error())) })
+			s.inPayment(t, func(string) { s.await(t, guard.ErrLockTimeout, s.heard(guard.ErrLockTimeout.Error())) })
 		},
 		"the lock store is down": func(t *testing.T, s *shop, _ *crew) {
-			s.inPayment(func(string) {
+			s.inPayment(t, func(string) {
 				s.redis.Kill(t)
 				s.await(t, guard.ErrUnavailable, s.heard(guard.ErrUnavailable.Error()))
 			})
@@ -261,20 +306,20 @@ func failures() map[string]func(t *testing.T, s *shop, c *crew) {
 		},
 		"the lease ends in a slow gateway": func(t *testing.T, s *shop, c *crew) {
 			before := s.heard(guard.ErrLost.Error())
-			s.inPayment(func(consumer string) {
+			s.inPayment(t, func(consumer string) {
 				wake := c.suspend(consumer)
 				time.Sleep(consumerLease + consumerWait)
 				wake()
 			})
 			s.await(t, guard.ErrLost, before)
 		},
-		"partitions move": func(_ *testing.T, s *shop, c *crew) {
-			s.inPayment(func(string) {
+		"partitions move": func(t *testing.T, s *shop, c *crew) {
+			s.inPayment(t, func(string) {
 				c.launch("d")
 				time.Sleep(2 * time.Second) // It asks for a partition.
 			})
 			ended := make(chan struct{})
-			s.inPayment(func(consumer string) {
+			s.inPayment(t, func(consumer string) {
 				go func() {
 					defer close(ended)
 					c.end(consumer, syscall.SIGTERM)
@@ -293,8 +338,10 @@ func fail(t *testing.T, broker func(t *testing.T) string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t, binary, broker(t))
-			s.topic(t, "orders", somePartitions, someOrders, 2)
+			s.topic(t, "orders", somePartitions)
 			c := s.consumers(t, "orders", strings.Fields("a b c")...)
+			s.shared(t)
+			s.order(t, "orders", somePartitions, someOrders, 2, false)
 			fail(t, s, c)
 			s.paid(t, "orders", someOrders, 2*time.Minute)
 		})
