@@ -139,7 +139,7 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		Example: `  observerd locks show lock:exclusive:audit:processing:status-reconciliation`,
 		Args:    takes(1, 1),
 	}
-	output, ask := outputFlag(cmd), c.asks(cmd)
+	output, ask := outputFlag(cmd), c.asks(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
 		if err != nil {
@@ -187,7 +187,7 @@ The exit code is 75 if no holder has that term.`,
 	}
 	cmd.Flags().StringVar(&term, "term", "", "the holder's `term`; required")
 	by := byFlags(cmd)
-	output, ask := outputFlag(cmd), c.asks(cmd)
+	output, ask := outputFlag(cmd), c.asks(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
 		if err != nil {
@@ -238,8 +238,8 @@ func noHolder(d locks.Descriptor, term string, found []locks.Found) error {
 }
 
 // asks adds the flags of a command that asks a lock provider once, and returns how it does.
-func (c lockCommands) asks(cmd *cobra.Command) func(act func(context.Context, admin.LockSystem) error) error {
-	timeout, provider := timeoutFlag(cmd, operateTimeout), providerFlag(cmd)
+func (c lockCommands) asks(cmd *cobra.Command, limit time.Duration) func(act func(context.Context, admin.LockSystem) error) error {
+	timeout, provider := timeoutFlag(cmd, limit), providerFlag(cmd)
 	return func(act func(context.Context, admin.LockSystem) error) error {
 		cfg, _, err := c.loadConfig()
 		if err != nil {
@@ -304,7 +304,7 @@ itself: see the metrics of package locks. Only the coordination database keeps c
 		Args: takes(0, 0),
 	}
 	top := cmd.Flags().Int("top", 10, "how many of the locks for which most have failed")
-	output, ask := outputFlag(cmd), c.asks(cmd)
+	output, ask := outputFlag(cmd), c.asks(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *top <= 0 {
 			return usageError{errors.New("--top is not positive")}
@@ -328,7 +328,7 @@ not used since. Not every provider has such leftovers: see 'observerd help locks
 	}
 	unused := 24 * time.Hour
 	cmd.Flags().Var(positive(&unused), "older-than", "the least time since it was used")
-	output, ask := outputFlag(cmd), c.asks(cmd)
+	output, ask := outputFlag(cmd), c.asks(cmd, 5*time.Minute) // Some are watched for a while first.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return ask(func(ctx context.Context, system admin.LockSystem) error {
 			removed, err := system.Sweep(ctx, unused)

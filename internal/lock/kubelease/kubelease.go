@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -125,6 +126,9 @@ func (p *Provider) sweep(ctx context.Context, region string, before time.Time) (
 	}
 	if err != nil || len(old) == 0 {
 		return 0, err
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < longest {
+		return 0, fmt.Errorf("%d Leases are watched for %s first, and there is less time than that; allow for more", len(old), longest)
 	}
 	select {
 	case <-ctx.Done():

@@ -10,6 +10,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/observerd/observerd/internal/lock/record"
 )
@@ -75,11 +76,11 @@ func leaseOf(r record.Record, namespace, name string) *coordination.Lease {
 // recordOf is the record of a Lease. Where another program has written it, its term is the
 // identity of the holder.
 func recordOf(l *coordination.Lease) record.Record {
-	r := record.Record{Version: l.ResourceVersion + " " + string(l.UID), Term: value(l.Spec.HolderIdentity), Transitions: int64(value(l.Spec.LeaseTransitions))}
+	r := record.Record{Version: l.ResourceVersion + " " + string(l.UID), Term: ptr.Deref(l.Spec.HolderIdentity, ""), Transitions: int64(ptr.Deref(l.Spec.LeaseTransitions, 0))}
 	r.Node = r.Term
 	r.Revision, _ = strconv.ParseInt(l.ResourceVersion, 10, 64) // Kubernetes promises a number.
-	r.TTL = time.Duration(value(l.Spec.LeaseDurationSeconds)) * time.Second
-	r.AcquiredAt, r.RenewedAt = value(l.Spec.AcquireTime).Time, value(l.Spec.RenewTime).Time
+	r.TTL = time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0)) * time.Second
+	r.AcquiredAt, r.RenewedAt = ptr.Deref(l.Spec.AcquireTime, meta.MicroTime{}).Time, ptr.Deref(l.Spec.RenewTime, meta.MicroTime{}).Time
 	var n note
 	if json.Unmarshal([]byte(l.Annotations[noteLock]), &n) != nil || n.Node != r.Node || r.Term != "" && n.Acquired != stamp(l.Spec.AcquireTime) {
 		return r
@@ -91,11 +92,4 @@ func recordOf(l *coordination.Lease) record.Record {
 	r.Fence, _ = strconv.ParseInt(l.Annotations[noteFence], 10, 64) // Empty is 0.
 	r.Region, r.Key, r.Name, r.Descriptor, r.Metadata = n.Region, n.Key, n.Name, n.Descriptor, n.Metadata
 	return r
-}
-
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }

@@ -237,6 +237,11 @@ func swept(t *testing.T, s server) {
 	if names, listed := p.Names(t.Context()); removed != 1 || err != nil || len(names) != 2 || listed != nil {
 		t.Errorf("a sweep has removed %d, %v, and left %v, want 1 and 2", removed, err, names)
 	}
+	limited, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if removed, err := p.Capabilities().Sweep(limited, "orders", time.Now().Add(20*time.Second)); removed != 0 || err == nil || !strings.Contains(err.Error(), "are watched for 1s first") {
+		t.Errorf("a sweep without the time for it has removed %d, %v", removed, err)
+	}
 	if removed, err := p.Capabilities().Sweep(t.Context(), "payments", time.Now().Add(time.Hour)); removed != 0 || err != nil {
 		t.Errorf("a sweep of another region has removed %d, %v", removed, err)
 	}
