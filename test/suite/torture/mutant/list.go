@@ -457,6 +457,12 @@ func ofKubernetes() []Mutant {
 			Witness: "internal/lock/kubelease TestStories",
 		},
 		{
+			Name:    "kubernetes-takes-what-is-there",
+			Without: []Step{conflictOfACreate()},
+			Shows:   "Two have the lock.",
+			Witness: "internal/lock/kubelease TestStories",
+		},
+		{
 			Name:    "kubernetes-believes-old-notes",
 			Without: []Step{noteOfTheHolder()},
 			Shows:   "Another program has taken the Lease and kept our annotations: its lock is taken for our own.",

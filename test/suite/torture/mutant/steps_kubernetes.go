@@ -29,3 +29,12 @@ func noteOfTheHolder() Step {
 		}},
 	}
 }
+
+func conflictOfACreate() Step {
+	return Step{
+		What: "a Lease that is there when it is created is taken for the own one",
+		Edits: []Edit{{
+			"internal/lock/kubelease/leases.go", "if apierrors.IsAlreadyExists(err) {\n\t\t\treturn record.Record{}, record.ErrConflict", "if apierrors.IsAlreadyExists(err) {\n\t\t\treturn r, nil",
+		}},
+	}
+}
