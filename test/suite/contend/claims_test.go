@@ -54,7 +54,7 @@ func (g *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pods are three processes of examples/kubernetes, and where they listen.
-func pods(t *testing.T, g *registry) (c *crew, addresses map[string]string) {
+func pods(t *testing.T, g *registry, wait time.Duration) (c *crew, addresses map[string]string) {
 	binary := filepath.Join(t.TempDir(), "claims")
 	if err := daemon.Build(t.Context(), daemon.BuildOptions{Package: "github.com/observerd/observerd/examples/kubernetes", Out: binary}); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func pods(t *testing.T, g *registry) (c *crew, addresses map[string]string) {
 	}
 	c = launch(t, func(name string) *exec.Cmd {
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, //nolint:gosec // The test has built it.
-			"-pod", name, "-listen", addresses[name], "-registry", server.URL, "-kubeconfig", config, "-namespace", namespace, "-ttl", "2s", "-wait", "1m")
+			"-pod", name, "-listen", addresses[name], "-registry", server.URL, "-kubeconfig", config, "-namespace", namespace, "-ttl", "2s", "-wait", wait.String())
 		cmd.Stderr = t.Output()
 		return cmd
 	}, "a", "b", "c")
@@ -94,12 +94,41 @@ func pods(t *testing.T, g *registry) (c *crew, addresses map[string]string) {
 
 // claim asks a pod for the resource; empty where the pod does not answer.
 func claim(t *testing.T, address, fingerprint string) string {
-	w := writer{resource: "http://" + address, client: http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
-	text, code := w.send(http.MethodPost, "resources/"+fingerprint, nil)
+	text, code := ask(address, fingerprint)
 	if code != 0 && code != http.StatusOK {
 		t.Errorf("%s answers %d: %s", address, code, text)
 	}
 	return text
+}
+
+func ask(address, fingerprint string) (text string, code int) {
+	w := writer{resource: "http://" + address, client: http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
+	return w.send(http.MethodPost, "resources/"+fingerprint, nil)
+}
+
+// TestLoserAsksAgain has two controllers for one node, which do not wait for the lock: the loser is
+// told so, and asks again a tenth of a second later, until the node is there.
+func TestLoserAsksAgain(t *testing.T) {
+	t.Parallel()
+	g := &registry{found: make(map[string]string)}
+	_, addresses := pods(t, g, time.Millisecond)
+	var refused int
+	g.during = func() {
+		for ; refused < 3; pause(t.Context(), 100*time.Millisecond) {
+			text, code := ask(addresses["b"], "worker-1")
+			if code != http.StatusServiceUnavailable {
+				t.Errorf("the loser is answered %d: %s", code, text)
+				return
+			}
+			refused++
+		}
+	}
+	if id := claim(t, addresses["a"], "worker-1"); id != "resource-1\n" {
+		t.Errorf("the winner got %q", id)
+	}
+	if id := claim(t, addresses["b"], "worker-1"); id != "resource-1\n" || refused != 3 || g.created != 1 {
+		t.Errorf("the loser got %q after %d refusals, %d were created", id, refused, g.created)
+	}
 }
 
 // TestClaimsOfOneFingerprint has a hundred requests at once, to three pods, and one of them killed
@@ -110,7 +139,7 @@ func TestClaimsOfOneFingerprint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := &registry{found: make(map[string]string)}
-			c, addresses := pods(t, g)
+			c, addresses := pods(t, g, time.Minute)
 			if kill {
 				g.during = func() { c.end("a", syscall.SIGKILL) }
 				if id := claim(t, addresses["a"], "4711"); id != "" {
