@@ -42,9 +42,13 @@ func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 		if n, err := a.metric(t, counter); err != nil || n != 1 {
 			t.Errorf("counted %v times that the log went back, want once: %v", n, err)
 		}
-		if said, err := h.status(t, "a"); err != nil || !strings.Contains(said, "EVENT LOG WENT BACK\nOBSERVER") {
-			t.Errorf("the status does not say that the log went back: %v\n%s", err, said)
-		}
+		eventually(t, func() error { // The node reports every few seconds.
+			said, err := h.status(t, "a")
+			if err == nil && !strings.Contains(said, "EVENT LOG WENT BACK\nOBSERVER") {
+				err = fmt.Errorf("the status does not say that the log went back:\n%s", said)
+			}
+			return err
+		})
 		a.stops(t)
 		b := h.start(t, "b", settings{}).ready(t)
 		orders("last")
