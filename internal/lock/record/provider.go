@@ -27,6 +27,8 @@ type Options struct {
 	// also over deletions: etcd's revision, Kubernetes' resource version, Consul's index.
 	// Otherwise the fence is counted in the records, which are never deleted.
 	Numbered bool
+	// Beats renew leases, where that costs less than a Put. Nil renews by Put.
+	Beats Beats
 	// Capabilities are the name and the numbers, and what must be closed.
 	Capabilities lock.Capabilities
 }
@@ -54,17 +56,24 @@ func (p *Provider) Capabilities() lock.Capabilities {
 // record, so one is written before any is read, unless somebody had the lock a moment ago.
 func (p *Provider) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
 	unread := p.opts.Numbered && p.seen.last(r.Region, r.Key).Term == ""
-	return p.take(ctx, "acquire", r, unread, func(at Record) error {
+	g, at, err := p.take(ctx, "acquire", r, unread, func(at Record) error {
 		if left := at.left(); at.Term != "" && left > 0 {
 			return &lock.HeldError{Key: r.Key, Node: at.Node, Left: left}
 		}
 		return nil
 	})
+	if err == nil && at.Term != "" {
+		err = p.silent(ctx, g, at)
+	}
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	return g, nil
 }
 
 // Steal implements [lock.Stealer]. Nothing notes who does it.
 func (p *Provider) Steal(ctx context.Context, r lock.Request, seen lock.Held, _ lock.By) (lock.Grant, error) {
-	return p.take(ctx, "steal", r, false, func(at Record) error {
+	g, _, err := p.take(ctx, "steal", r, false, func(at Record) error {
 		switch {
 		case at.Term == "" || at.Term != seen.Term:
 			return lock.ErrEnded
@@ -73,17 +82,17 @@ func (p *Provider) Steal(ctx context.Context, r lock.Request, seen lock.Held, _ 
 		}
 		return nil
 	})
+	return g, err
 }
 
-// take writes a new term in place of a record that may be replaced. With unread, the first try
-// is to write where there is none.
-func (p *Provider) take(ctx context.Context, what string, r lock.Request, unread bool, may func(Record) error) (lock.Grant, error) {
-	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
-	err := context.Cause(ctx)
+// take writes a new term in place of a record that may be replaced, and returns that. With
+// unread, the first try is to write where there is none.
+func (p *Provider) take(ctx context.Context, what string, r lock.Request, unread bool, may func(Record) error) (g lock.Grant, at Record, err error) {
+	g = lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
+	err = context.Cause(ctx)
 	if !r.Mode.Alone() {
 		err = fmt.Errorf("in mode %s: %w", r.Mode, lock.ErrUnsupported)
 	}
-	var at Record
 	for try := 0; try < tries && (err == nil || errors.Is(err, ErrConflict)); try++ {
 		if err = nil; try > 0 || !unread {
 			at, err = p.get(ctx, r.Region, r.Key)
@@ -95,14 +104,14 @@ func (p *Provider) take(ctx context.Context, what string, r lock.Request, unread
 		if err == nil {
 			if g.Fence, err = p.replace(ctx, at, g); err == nil {
 				g.Recovered = at.Term != ""
-				return g, nil
+				return g, at, nil
 			}
 		}
 	}
 	if errors.Is(err, ErrConflict) {
 		err = &lock.HeldError{Key: r.Key} // Others come and go.
 	}
-	return lock.Grant{}, fmt.Errorf("%s lock %s: %w", what, r.Key, err)
+	return lock.Grant{}, at, fmt.Errorf("%s lock %s: %w", what, r.Key, err)
 }
 
 // replace writes the grant's term in place of a record, and returns its fence. A term that may

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 		turns <- struct{}{}
 		work.Go(func() {
 			defer func() { <-turns }()
-			switch errs[i] = p.again(ctx, "renew", g, g.TTL); {
+			switch errs[i] = p.renew(ctx, g); {
 			case errs[i] == nil:
 				renewals[i] = lock.Renewed
 			case errors.Is(errs[i], lock.ErrLost):
@@ -38,19 +39,36 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 	return renewals, nil
 }
 
+// renew lets the lease run for its TTL again.
+func (p *Provider) renew(ctx context.Context, g lock.Grant) error {
+	if p.opts.Beats == nil {
+		return p.again(ctx, "renew", g, g.TTL)
+	}
+	if err := p.beat(ctx, g); err != nil {
+		return fmt.Errorf("renew lock %s: %w", g.Key, err)
+	}
+	return nil
+}
+
+// keeps returns an error that is [lock.ErrLost] where others may have seen the end of the
+// grant's lease, or another write than that of the grant has made the record.
+func (r Record) keeps(g lock.Grant) error {
+	if r.Term != g.Term || r.left() <= 0 || r.fence() != g.Fence {
+		return lock.ErrLost
+	}
+	return nil
+}
+
 // Extend implements [lock.Extender].
 func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
 	return p.again(ctx, "extend", g, ttl)
 }
 
-// again lets the lease run for ttl from now, unless others may have seen its end, or another
-// write than that of the grant has made the record.
+// again lets the lease run for ttl from now.
 func (p *Provider) again(ctx context.Context, what string, g lock.Grant, ttl time.Duration) error {
 	return p.change(ctx, what, g, func(r Record) (Record, error) {
-		if r.left() <= 0 || r.fence() != g.Fence {
-			return r, lock.ErrLost
-		}
+		err := r.keeps(g)
 		r.Fence, r.TTL, r.RenewedAt = g.Fence, ttl, time.Now()
-		return r, nil
+		return r, err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,7 +29,8 @@ var simKeys = []string{"order", "wes"}
 func TestSimulatedProcesses(t *testing.T) {
 	t.Parallel()
 	tally := simtest.Check(t, func(t *rapid.T, tally *simtest.Tally) {
-		m := &simulation{world: newWorld(tally, rapid.Bool().Draw(t, "numbered")), ttl: rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second, time.Minute}).Draw(t, "ttl")}
+		kind := rapid.SampledFrom([]string{"counted", "numbered", "with beats"}).Draw(t, "store")
+		m := &simulation{world: newWorld(tally, kind), ttl: rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second, time.Minute}).Draw(t, "ttl")}
 		defer m.end()
 		for i, name := range []string{"a", "b", "c"} {
 			m.nodes = append(m.nodes, m.start(name, uint64(i)))
@@ -39,7 +41,7 @@ func TestSimulatedProcesses(t *testing.T) {
 		}.Often(7, "pass").Often(4, "fault"))
 		m.heal(t)
 	})
-	tally.Demand(t, "write accepted", "stale write refused", "taken over", "released", "stolen", "lease lost")
+	tally.Demand(t, "write accepted", "stale write refused", "taken over", "released", "stolen", "lease lost", "beat")
 }
 
 // world is the store, a resource that compares fences, and what must be true of both.
@@ -54,17 +56,21 @@ type world struct {
 	lost   int
 	holds  map[string]*hold // by term
 	stolen map[string]bool  // terms
+	beats  map[string]int   // by term, where the store has them
 	fences map[string]int64 // the last that was granted, by key
 	terms  map[string]string
 	writes map[string]int64 // the greatest fence of a write, by key
 }
 
-func newWorld(tally *simtest.Tally, numbered bool) *world {
+func newWorld(tally *simtest.Tally, kind string) *world {
 	w := &world{
-		store: &store{numbered: numbered}, tally: tally, journal: simtest.NewJournal(), holds: make(map[string]*hold),
+		store: &store{numbered: kind == "numbered"}, tally: tally, journal: simtest.NewJournal(), holds: make(map[string]*hold),
 		stolen: make(map[string]bool), fences: make(map[string]int64), terms: make(map[string]string), writes: make(map[string]int64),
 	}
 	w.store.wrote = w.wrote
+	if kind == "with beats" {
+		w.beats = make(map[string]int)
+	}
 	return w
 }
 
@@ -107,20 +113,58 @@ func (w *world) wrote(before, now record.Record) {
 type wire struct {
 	*store
 	*simtest.Wire
-	lags *atomic.Bool
+	lags  *atomic.Bool
+	world *world
+}
+
+// beaten is a record as its version says with the beats of its term, of which a reader that lags
+// does not see the last.
+func (w wire) beaten(r record.Record) record.Record {
+	w.world.mu.Lock()
+	defer w.world.mu.Unlock()
+	beats := w.world.beats[r.Term]
+	if w.lags.Load() {
+		beats--
+	}
+	if r.Term != "" && beats > 0 {
+		r.Version = fmt.Sprint(r.Version, " ", beats)
+	}
+	return r
+}
+
+func (w wire) Beat(ctx context.Context, r record.Record) error {
+	return simtest.Do(ctx, w.Wire, "beat", r.Key, func(context.Context) error {
+		w.world.mu.Lock()
+		defer w.world.mu.Unlock()
+		w.world.beats[r.Term]++
+		w.world.tally.Count("beat")
+		return nil
+	})
+}
+
+func (w wire) Version(ctx context.Context, r record.Record) (string, error) {
+	return simtest.Call(ctx, w.Wire, "version", r.Key, func(context.Context) (string, error) {
+		r.Version, _, _ = strings.Cut(r.Version, " ")
+		return w.beaten(r).Version, nil
+	})
 }
 
 func (w wire) Get(ctx context.Context, region, key string) (record.Record, error) {
 	return simtest.Call(ctx, w.Wire, "get", key, func(ctx context.Context) (record.Record, error) {
 		if w.lags.Load() {
-			return w.lagging(region, key), nil
+			return w.beaten(w.lagging(region, key)), nil
 		}
-		return w.store.Get(ctx, region, key)
+		r, err := w.store.Get(ctx, region, key)
+		return w.beaten(r), err
 	})
 }
 
 func (w wire) Put(ctx context.Context, r record.Record) (record.Record, error) {
-	return simtest.Call(ctx, w.Wire, "put", r.Key, func(ctx context.Context) (record.Record, error) { return w.store.Put(ctx, r) })
+	return simtest.Call(ctx, w.Wire, "put", r.Key, func(ctx context.Context) (record.Record, error) {
+		r.Version, _, _ = strings.Cut(r.Version, " ")
+		stored, err := w.store.Put(ctx, r)
+		return w.beaten(stored), err
+	})
 }
 
 func (w wire) Delete(ctx context.Context, r record.Record) error {
@@ -165,7 +209,12 @@ func (m *simulation) start(name string, seed uint64) *node {
 		let: make(chan struct{}, 1), has: make(map[string]*hold),
 	}
 	n.life, n.die = context.WithCancel(context.Background())
-	n.provider = record.New(record.Options{Records: wire{m.world.store, n.wire, &n.lags}, Capabilities: lock.Capabilities{Name: "sim"}, Numbered: m.world.store.numbered})
+	reached := wire{m.world.store, n.wire, &n.lags, m.world}
+	o := record.Options{Records: reached, Capabilities: lock.Capabilities{Name: "sim"}, Numbered: m.world.store.numbered}
+	if m.world.beats != nil {
+		o.Beats = reached
+	}
+	n.provider = record.New(o)
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: n.provider})
 	for i, key := range simKeys {
 		offset := time.Duration(17*seed+uint64(i)+1) * 137 * time.Microsecond
@@ -297,7 +346,7 @@ func (m *simulation) check(t *rapid.T) {
 }
 
 func (m *simulation) fault(t *rapid.T) {
-	call := rapid.SampledFrom([]string{"put", "put", "put", "get", "get", "delete", "write"}).Draw(t, "call")
+	call := rapid.SampledFrom([]string{"put", "put", "put", "get", "get", "delete", "write", "beat", "version"}).Draw(t, "call")
 	faults := rapid.SliceOfN(simtest.Faults(2*m.ttl), 1, 3).Draw(t, "faults")
 	m.node(t).wire.Arm(call, rapid.SampledFrom([]int{1, 20}).Draw(t, "times"), faults...)
 }
