@@ -23,15 +23,17 @@ type comparison struct {
 
 // compare lets n connections lock n keys, in each of the ways in turn.
 func (c comparison) compare(ctx context.Context, s *suite, n int) ([]figure, error) {
-	taken := make(map[string][]time.Duration)
+	taken, rates := make(map[string][]time.Duration), make(map[string][]float64)
 	for lap := range s.rounds*lapsPerRound + 1 {
 		for _, name := range c.ways {
-			took, err := together(ctx, c.way(name, n), c.times(s, name))
+			ways, began := c.way(name, n), time.Now()
+			took, err := together(ctx, ways, c.times(s, name))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if lap > 0 { // The first one connects.
 				taken[name] = append(taken[name], median(took.taken))
+				rates[name] = append(rates[name], float64(len(took.taken))/time.Since(began).Seconds())
 			}
 		}
 	}
@@ -45,7 +47,7 @@ func (c comparison) compare(ctx context.Context, s *suite, n int) ([]figure, err
 		ratio := ratioOf(taken[name], bare, func(d time.Duration) float64 { return float64(d) })
 		f := figure{
 			group: c.group, what: fmt.Sprintf("p50, %s, %s", name, connections),
-			value:  say("%s ms, %s times the "+c.ways[0], milliseconds(median(taken[name])), decimal(ratio, 2)),
+			value:  say("%s ms, %s a second, %s times the "+c.ways[0], milliseconds(median(taken[name])), whole(median(rates[name])), decimal(ratio, 2)),
 			beside: say(c.bare+" %s ms", milliseconds(median(bare))),
 		}
 		if name == "observerd" && n == 1 {

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -25,7 +29,9 @@ const (
 )
 
 // redisWays are the ways to lock, in the order in which a lap takes them.
-var redisWays = []string{"bare commands", "observerd", "bsm/redislock", "redsync", "the coordination database"}
+var redisWays = []string{"bare commands", "observerd", "bsm/redislock", "redsync", "the coordination database", onSQLite, advisory}
+
+const onSQLite, advisory = "the coordination database on SQLite", "pg_try_advisory_lock"
 
 // compareDelete releases a bare lock.
 var compareDelete = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
@@ -35,10 +41,13 @@ type redisLockers struct {
 	clients   []*redis.Client
 	providers []*ours.Provider
 	nodes     []*lockdb.DB
+	files     []*lockdb.DB
+	// sessions are on the server of the nodes.
+	sessions []*sql.DB
 }
 
 // measureRedisLocks measures the provider beside the bare commands of its client, two libraries,
-// and the pollers' lock on PostgreSQL.
+// the pollers' lock on PostgreSQL and on SQLite, and the advisory lock of a session.
 func measureRedisLocks(ctx context.Context, s *suite) (figures []figure, err error) {
 	server, err := redistest.Open(ctx)
 	if err != nil {
@@ -49,6 +58,11 @@ func measureRedisLocks(ctx context.Context, s *suite) (figures []figure, err err
 	if err != nil {
 		return nil, err
 	}
+	folder, err := os.MkdirTemp("", "observerd-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
 	l := &redisLockers{}
 	defer func() { err = errors.Join(err, l.close()) }()
 	for range crowd {
@@ -63,6 +77,17 @@ func measureRedisLocks(ctx context.Context, s *suite) (figures []figure, err err
 			return nil, err
 		}
 		l.nodes = append(l.nodes, node)
+		file, err := openStore(ctx, "sqlite:"+filepath.Join(folder, "locks.db"))
+		if err != nil {
+			return nil, err
+		}
+		l.files = append(l.files, file)
+		session, err := sql.Open("pgx", where)
+		if err != nil {
+			return nil, err
+		}
+		session.SetMaxOpenConns(1) // Only the session that locks can unlock.
+		l.sessions = append(l.sessions, session)
 	}
 	for _, n := range []int{1, crowd} {
 		f, err := l.comparison().compare(ctx, s, n)
@@ -87,8 +112,11 @@ func (l *redisLockers) close() error {
 	for _, p := range l.providers {
 		errs = append(errs, p.Close())
 	}
-	for _, n := range l.nodes {
+	for _, n := range slices.Concat(l.nodes, l.files) {
 		errs = append(errs, n.Close())
+	}
+	for _, c := range l.sessions {
+		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -129,6 +157,10 @@ func (l *redisLockers) way(name string, n int) side {
 				_, err := m.UnlockContext(ctx)
 				return true, err
 			}
+		case advisory:
+			s[i] = advisoryCycle(l.sessions[i], wanted)
+		case onSQLite:
+			s[i] = leaseCycle(l.files[i].Leases(), wanted)
 		default:
 			s[i] = leaseCycle(l.nodes[i].Leases(), wanted)
 		}
@@ -136,11 +168,22 @@ func (l *redisLockers) way(name string, n int) side {
 	return s
 }
 
+// advisoryCycle locks a number, without a holder, a TTL or a fencing token.
+func advisoryCycle(session *sql.DB, key string) cycle {
+	return func(ctx context.Context) (taken bool, err error) {
+		err = session.QueryRowContext(ctx, `SELECT pg_try_advisory_lock(hashtextextended($1, 0))`, key).Scan(&taken)
+		if err == nil && taken {
+			_, err = session.ExecContext(ctx, `SELECT pg_advisory_unlock(hashtextextended($1, 0))`, key)
+		}
+		return taken, err
+	}
+}
+
 func (l *redisLockers) comparison() comparison {
 	return comparison{
 		name: "redis-locks", group: redisGroup, ways: redisWays, way: l.way, bare: "bare SET NX PX and a compare-delete script",
 		times: func(s *suite, way string) int {
-			if way == redisWays[len(redisWays)-1] {
+			if slices.Index(redisWays, way) >= slices.Index(redisWays, "the coordination database") {
 				return s.lockCycles / lapsPerRound
 			}
 			return redisTimes * s.lockCycles / lapsPerRound
