@@ -224,6 +224,13 @@ func TestDashboardsShow(t *testing.T) {
 			{"timeseries", "observerd_locks_active_count", "by (instance)"},
 			{"timeseries", "observerd_locks_stale_recovered_total"},
 			{"timeseries", "observerd_locks_overstayed_total"},
+			{"timeseries", "observerd_locks_acquisition_successes_total", "by (provider)"},
+			{"timeseries", "histogram_quantile(0.95,", "observerd_locks_acquisition_duration_seconds_bucket", "by (provider, le)"},
+			{"timeseries", "histogram_quantile(0.95,", "observerd_locks_hold_duration_seconds_bucket", "by (provider, le)"},
+			{"timeseries", "observerd_locks_active_count", "by (provider)"},
+			{"timeseries", "observerd_locks_stale_recovered_total", "by (provider)"},
+			{"timeseries", "observerd_locks_overstayed_total", "by (provider)"},
+			{"timeseries", "observerd_locks_github_budget_remaining"},
 		},
 	} {
 		for _, parts := range wanted {

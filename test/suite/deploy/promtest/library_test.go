@@ -21,6 +21,11 @@ import (
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
+// githubMetrics are those of the provider of locks in GitHub issues.
+const githubMetrics = `# TYPE observerd_locks_github_budget_remaining gauge
+observerd_locks_github_budget_remaining 1
+`
+
 // libraryMetrics are those of a program that uses package locks, to which all has happened
 // that they count.
 func libraryMetrics(t *testing.T) []byte {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -56,7 +57,7 @@ func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := readSchema(t, append(text, libraryMetrics(t)...))
+	schema := readSchema(t, slices.Concat(text, libraryMetrics(t), []byte(githubMetrics)))
 	records, alerts := shippedRules(t)
 	schema.record(t, records)
 	var all []query
