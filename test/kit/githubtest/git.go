@@ -180,7 +180,10 @@ func (q *call) getCommit() (int, any) {
 
 // getCommitOf is the commit of HEAD, a branch, another reference, or a SHA.
 func (q *call) getCommitOf() (int, any) {
-	ref := strings.Replace(q.values["ref"], "HEAD", "main", 1)
+	ref := q.values["ref"]
+	if ref == "HEAD" {
+		ref = "main"
+	}
 	for _, sha := range []string{ref, q.refs["refs/heads/"+ref], q.refs["refs/"+ref], q.refs[ref]} {
 		if q.commits[sha].Tree != "" {
 			c := q.commit(sha)

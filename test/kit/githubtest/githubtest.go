@@ -155,12 +155,19 @@ func (s *Server) open(i issue) int {
 	return i.number
 }
 
-// edit changes an issue.
-func (s *Server) edit(n int, change func(*issue)) {
+// locked reads or changes the state between two requests.
+func (s *Server) locked(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change(s.issues[n-1])
-	s.issues[n-1].updated = now()
+	change()
+}
+
+// edit changes an issue.
+func (s *Server) edit(n int, change func(*issue)) {
+	s.locked(func() {
+		change(s.issues[n-1])
+		s.issues[n-1].updated = now()
+	})
 }
 
 // Close closes an issue.
@@ -187,17 +194,15 @@ func (s *Server) DeleteComments(n int) {
 }
 
 // Assignees are the logins to which an issue is assigned.
-func (s *Server) Assignees(n int) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.issues[n-1].assignees)
+func (s *Server) Assignees(n int) (logins []string) {
+	s.locked(func() { logins = slices.Clone(s.issues[n-1].assignees) })
+	return logins
 }
 
 // Labels are those of an issue.
-func (s *Server) Labels(n int) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.issues[n-1].labels)
+func (s *Server) Labels(n int) (names []string) {
+	s.locked(func() { names = slices.Clone(s.issues[n-1].labels) })
+	return names
 }
 
 // Comments are the texts of an issue's comments, the oldest first.
@@ -213,47 +218,36 @@ func (s *Server) Comments(n int) (bodies []string) {
 }
 
 // State is "open" or "closed".
-func (s *Server) State(n int) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.issues[n-1].state()
+func (s *Server) State(n int) (state string) {
+	s.locked(func() { state = s.issues[n-1].state() })
+	return state
 }
 
 // Empty takes all commits and references: the repository was never pushed to.
 func (s *Server) Empty() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.empty = true
-	clear(s.commits)
-	clear(s.refs)
+	s.locked(func() {
+		s.empty = true
+		clear(s.commits)
+		clear(s.refs)
+	})
 }
 
 // Archive makes the repository read-only.
-func (s *Server) Archive() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.archived = true
-}
+func (s *Server) Archive() { s.locked(func() { s.archived = true }) }
 
 // RefuseNamespace refuses to create references that are neither branches nor tags.
-func (s *Server) RefuseNamespace() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refusing = true
-}
+func (s *Server) RefuseNamespace() { s.locked(func() { s.refusing = true }) }
 
 // Ref is the SHA of a reference, which is named with or without refs/; "" if there is none.
-func (s *Server) Ref(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refs["refs/"+strings.TrimPrefix(name, "refs/")]
+func (s *Server) Ref(name string) (sha string) {
+	s.locked(func() { sha = s.refs["refs/"+strings.TrimPrefix(name, "refs/")] })
+	return sha
 }
 
 // Message is that of a commit.
-func (s *Server) Message(sha string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.commits[sha].Message
+func (s *Server) Message(sha string) (message string) {
+	s.locked(func() { message = s.commits[sha].Message })
+	return message
 }
 
 // Chain is how many commits there are from this one to the root, along the first parents.
@@ -274,10 +268,9 @@ func (s *Server) Chain(sha string) (length int) {
 }
 
 // Requests are the requests since the start or [Server.Forget], as METHOD and path below the repository.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
+func (s *Server) Requests() (all []string) {
+	s.locked(func() { all = slices.Clone(s.requests) })
+	return all
 }
 
 // Writes are those of the requests that are not GET.
@@ -286,24 +279,14 @@ func (s *Server) Writes() []string {
 }
 
 // Forget forgets the requests so far.
-func (s *Server) Forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = nil
-}
+func (s *Server) Forget() { s.locked(func() { s.requests = nil }) }
 
 // Fail asks f for the fault of each request. Nil ends it. The body of the request can be read.
-func (s *Server) Fail(f func(r *http.Request) Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fail = f
-}
+func (s *Server) Fail(f func(r *http.Request) Fault) { s.locked(func() { s.fail = f }) }
 
 // Limit leaves so many requests of the hour.
 func (s *Server) Limit(requests int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limit, s.reset = requests, time.Now().Add(time.Hour)
+	s.locked(func() { s.limit, s.reset = requests, time.Now().Add(time.Hour) })
 }
 
 // now is the time as GitHub has it, in whole seconds.
@@ -322,10 +305,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := strings.TrimPrefix(r.URL.Path, prefix)
-	s.mu.Lock()
-	s.requests = append(s.requests, r.Method+" "+strings.TrimPrefix(path, "/repos/"+Repository))
-	fail := s.fail
-	s.mu.Unlock()
+	var fail func(*http.Request) Fault
+	s.locked(func() {
+		s.requests = append(s.requests, r.Method+" "+strings.TrimPrefix(path, "/repos/"+Repository))
+		fail = s.fail
+	})
 	var fault Fault
 	if fail != nil {
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
@@ -379,7 +363,7 @@ func (q *call) judge() (int, []byte) {
 	defer q.mu.Unlock()
 	q.operation, q.values = described().find(q.request.Method, q.path)
 	if q.operation == nil {
-		q.t.Errorf("%s %s: is none of the operations %s", q.request.Method, q.path, strings.Join(described().names(), ", "))
+		q.t.Errorf("%s %s: is none of the operations of testdata/openapi.json", q.request.Method, q.path)
 		return http.StatusNotFound, []byte(`{"message":"Not Found"}`)
 	}
 	broken := q.operation.request(q.request.URL.Query(), q.body)
@@ -419,8 +403,8 @@ func (q *call) judge() (int, []byte) {
 // authorize refuses what the token may not, and carries out the rest.
 func (q *call) authorize(broken error) (int, any) {
 	_, token, _ := strings.Cut(q.request.Header.Get("Authorization"), " ")
-	known := false
-	q.account, known = q.accounts[token]
+	account, known := q.accounts[token]
+	q.account = account
 	write := q.method != http.MethodGet
 	switch {
 	case !known:

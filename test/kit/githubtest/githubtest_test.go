@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-github/v93/github"
 )
@@ -113,26 +114,21 @@ func TestLifeOfAReference(t *testing.T) {
 	refused("409 Git Repository is empty.", err)
 }
 
-// TestShaOfGit has the SHA of `git commit-tree`.
+// TestShaOfGit has the SHAs that `git commit-tree` gives.
 func TestShaOfGit(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	c := client(t, s, s.Token("ann", Push))
-	by := &github.CommitAuthor{Name: new("A"), Email: new("a@x"), Date: &github.Timestamp{}}
-	*by.Date = github.Timestamp{Time: now().AddDate(0, 0, 0)}
-	by.Date.Time = by.Date.Add(0)
-	with := github.Commit{Message: new("m\n"), Tree: &github.Tree{SHA: new(emptyTree)}, Author: by}
-	create := func() string {
-		return must[*github.Commit](t)(c.Git.CreateCommit(t.Context(), "acme", "tasks", with, nil)).GetSHA()
+	by := func(name string, second int) *github.CommitAuthor {
+		return &github.CommitAuthor{Name: &name, Email: new(strings.ToLower(name) + "@x"), Date: &github.Timestamp{Time: time.Unix(1767225600, 0).Add(time.Duration(second) * time.Second)}}
 	}
-	if a, b := create(), create(); a != b {
-		t.Errorf("%s and %s", a, b)
-	}
-	by.Date.Time = now().UTC().AddDate(0, 0, -1)
-	before := create()
-	by.Date.Time = now().UTC()
-	if after := create(); after == before {
-		t.Error("two times have one SHA")
+	root := github.Commit{Message: new("m\n"), Tree: &github.Tree{SHA: new(emptyTree)}, Author: by("A", 0)}
+	next := github.Commit{Message: new("n\n"), Tree: root.Tree, Author: by("A", 0), Committer: by("B", 1), Parents: []*github.Commit{{SHA: new("018463fd61ed120ee128d3d5ab425ce9f41983fe")}}}
+	for i, with := range []github.Commit{root, next, root} {
+		want := []string{"018463fd61ed120ee128d3d5ab425ce9f41983fe", "763485c42305c80d75f9791a20ffdd13baaa68b6"}[i%2]
+		if got := must[*github.Commit](t)(c.Git.CreateCommit(t.Context(), "acme", "tasks", with, nil)).GetSHA(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Server) address(path string) string {
 	return s.http.URL + prefix + "/repos/" + Repository + path
 }
 
-// time reads a parameter; it is zero if there is none.
+// since is the parameter; it is zero if there is none.
 func (q *call) since() time.Time {
 	since, _ := time.Parse(time.RFC3339, q.request.FormValue("since")) // The schema has checked it.
 	return since
@@ -181,7 +181,7 @@ func (q *call) listIssues() (int, any) {
 	}
 	found := []*issue{}
 	for _, i := range q.issues {
-		fits := (form("state") == "all" || i.state() == "closed" == (form("state") == "closed")) && !i.updated.Before(q.since())
+		fits := (form("state") == "all" || i.closed == (form("state") == "closed")) && !i.updated.Before(q.since())
 		switch assignee {
 		case "":
 		case "*":

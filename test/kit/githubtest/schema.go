@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -17,7 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// excerpt is what GitHub's description has of the operations; package excerpt writes it.
+// excerpt is what GitHub's description, @octokit/openapi 23.0.2, has of the operations.
+// The command excerpt writes it.
 //
 //go:embed testdata/openapi.json
 var excerpt []byte
@@ -258,13 +258,4 @@ func (o *operation) render(status int, answer any) ([]byte, error) {
 		value = described().complete(schema, value, true)
 	}
 	return json.Marshal(value)
-}
-
-// names are the operations, for messages.
-func (d description) names() []string {
-	all := make(map[string]bool)
-	for _, o := range d.operations {
-		all[o.name] = true
-	}
-	return slices.Sorted(maps.Keys(all))
 }

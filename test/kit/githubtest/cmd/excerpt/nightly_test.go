@@ -51,7 +51,7 @@ func TestExcerptIsOfTheNewestDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest, committed := read(excerpt(description)), read(os.ReadFile("../testdata/openapi.json"))
+	newest, committed := read(excerpt(description)), read(os.ReadFile("../../testdata/openapi.json"))
 	for _, name := range operations {
 		if !reflect.DeepEqual(newest.Operations[name], committed.Operations[name]) {
 			t.Errorf("%s differs", name)

@@ -2,7 +2,7 @@
 // @octokit/openapi has as generated/api.github.com.json, says of the operations of package
 // githubtest, as JSON Schema:
 //
-//	go run ./test/kit/githubtest/excerpt api.github.com.json > test/kit/githubtest/testdata/openapi.json
+//	go run ./test/kit/githubtest/cmd/excerpt api.github.com.json > test/kit/githubtest/testdata/openapi.json
 package main
 
 import (
