@@ -62,7 +62,8 @@ func (q *call) getRef() (int, any) {
 	return http.StatusOK, q.reference(name)
 }
 
-// matchingRefs has no pages: GitHub describes none.
+// matchingRefs has no pages: GitHub describes none, and gives none
+// (https://github.com/google/go-github/issues/1567).
 func (q *call) matchingRefs() (int, any) {
 	found := []object{}
 	for _, name := range slices.Sorted(maps.Keys(q.refs)) {

@@ -46,7 +46,8 @@ type Fault struct {
 	Status int
 	Header http.Header
 	Body   string
-	// Lost carries out, and closes the connection without an answer.
+	// Lost carries out, and closes the connection without an answer. The transport of Go may
+	// repeat a GET then, unseen by its client.
 	Lost bool
 	// Late carries out when it is closed, even if the client has gone.
 	Late <-chan struct{}

@@ -212,31 +212,32 @@ func TestRights(t *testing.T) {
 	s := Start(t)
 	ctx := t.Context()
 	as := func(r Rights) *github.Client { return client(t, s, s.Token(fmt.Sprint("user", r), r)) }
-	ask := func(c *github.Client) (repository, who, ref string) {
-		_, _, err := c.Repositories.Get(ctx, "acme", "tasks")
-		_, _, noUser := c.Users.Get(ctx, "")
-		_, _, noRef := c.Git.CreateRef(ctx, "acme", "tasks", github.CreateRef{Ref: "refs/heads/x/" + fmt.Sprint(len(s.Requests())), SHA: s.Ref("heads/main")})
-		return status(err), status(noUser), status(noRef)
+	// ask reads the repository and the account, and creates a reference.
+	ask := func(c *github.Client) [3]string {
+		_, _, repository := c.Repositories.Get(ctx, "acme", "tasks")
+		_, _, account := c.Users.Get(ctx, "")
+		_, _, ref := c.Git.CreateRef(ctx, "acme", "tasks", github.CreateRef{Ref: fmt.Sprint("refs/heads/x/", len(s.Requests())), SHA: s.Ref("heads/main")})
+		return [3]string{status(repository), status(account), status(ref)}
 	}
-	const no, unknown, bad = "403 Resource not accessible by personal access token", "404 Not Found", "401 Bad credentials"
-	for name, c := range map[string]struct {
-		client                *github.Client
-		repository, user, ref string
-	}{
-		"none":         {as(None), unknown, "", unknown},
-		"read":         {as(Read), "", "", no},
-		"issues":       {as(Issues), "", "", no},
-		"push":         {as(Push), "", "", ""},
-		"installation": {as(Installation), "", "403 Resource not accessible by integration", ""},
-		"stranger":     {client(t, s, "ghp_stranger"), bad, bad, bad},
+	const no, unknown = "403 Resource not accessible by personal access token", "404 Not Found"
+	for rights, want := range map[Rights][3]string{
+		None:         {unknown, "", unknown},
+		Read:         {"", "", no},
+		Issues:       {"", "", no},
+		Push:         {},
+		Installation: {"", "403 Resource not accessible by integration", ""},
 	} {
-		if repository, who, ref := ask(c.client); repository != c.repository || who != c.user || ref != c.ref {
-			t.Errorf("%s: %q, %q, %q", name, repository, who, ref)
+		if got := ask(as(rights)); got != want {
+			t.Errorf("%d: %q", rights, got)
 		}
 	}
+	const bad = "401 Bad credentials"
+	if got := ask(client(t, s, "ghp_stranger")); got != [3]string{bad, bad, bad} {
+		t.Errorf("stranger: %q", got)
+	}
 	s.Archive()
-	if _, _, ref := ask(as(Push)); ref != "403 Repository was archived so is read-only." {
-		t.Error(ref)
+	if got := ask(as(Push)); got[2] != "403 Repository was archived so is read-only." {
+		t.Errorf("archived: %q", got)
 	}
 }
 
