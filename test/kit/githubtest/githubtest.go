@@ -55,9 +55,9 @@ type Fault struct {
 
 // Server is the endpoint.
 type Server struct {
-	t     testing.TB
-	http  *httptest.Server
-	ended chan struct{}
+	broken func(format string, args ...any)
+	http   *httptest.Server
+	ended  chan struct{}
 
 	mu       sync.Mutex
 	accounts map[string]account // by token
@@ -99,9 +99,16 @@ type comment struct {
 // Start starts the endpoint, whose repository has one commit on main and no issues, and ends
 // it with the test.
 func Start(t testing.TB) *Server {
+	s := Open(t.Errorf)
+	t.Cleanup(s.End)
+	return s
+}
+
+// Open starts the endpoint for a program, which is told what breaks the description.
+func Open(broken func(format string, args ...any)) *Server {
 	described()
 	s := &Server{
-		t:        t,
+		broken:   broken,
 		ended:    make(chan struct{}),
 		accounts: make(map[string]account),
 		commits:  make(map[string]commit),
@@ -112,11 +119,13 @@ func Start(t testing.TB) *Server {
 	by := signature{Name: "acme", Email: "acme@example.com", Date: now()}
 	s.refs["refs/heads/main"] = s.store(commit{Tree: emptyTree, Author: by, Committer: by, Message: "Begin"})
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(func() {
-		close(s.ended)
-		s.http.Close()
-	})
 	return s
+}
+
+// End ends the endpoint.
+func (s *Server) End() {
+	close(s.ended)
+	s.http.Close()
 }
 
 // URL is the address below which the API has /api/v3/, as a GitHub Enterprise Server has.
@@ -146,7 +155,9 @@ func (s *Server) Issue(title string, labels ...string) int {
 }
 
 // PullRequest opens one, and returns its number, which is that of an issue, too.
-func (s *Server) PullRequest() int { return s.open(issue{title: "Change", pull: true}) }
+func (s *Server) PullRequest(labels ...string) int {
+	return s.open(issue{title: "Change", pull: true, labels: labels})
+}
 
 func (s *Server) open(i issue) int {
 	s.mu.Lock()
@@ -204,6 +215,13 @@ func (s *Server) Assignees(n int) (logins []string) {
 func (s *Server) Labels(n int) (names []string) {
 	s.locked(func() { names = slices.Clone(s.issues[n-1].labels) })
 	return names
+}
+
+// Comment writes a comment to an issue.
+func (s *Server) Comment(n int, login, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say(n, login, body)
 }
 
 // Comments are the texts of an issue's comments, the oldest first.
@@ -364,12 +382,12 @@ func (q *call) judge() (int, []byte) {
 	defer q.mu.Unlock()
 	q.operation, q.values = described().find(q.request.Method, q.path)
 	if q.operation == nil {
-		q.t.Errorf("%s %s: is none of the operations of testdata/openapi.json", q.request.Method, q.path)
+		q.broken("%s %s: is none of the operations of testdata/openapi.json", q.request.Method, q.path)
 		return http.StatusNotFound, []byte(`{"message":"Not Found"}`)
 	}
 	broken := q.operation.request(q.request.URL.Query(), q.body)
 	if broken != nil {
-		q.t.Errorf("%s %s: request: %v", q.request.Method, q.path, broken)
+		q.broken("%s %s: request: %v", q.request.Method, q.path, broken)
 	}
 	status, answer := q.authorize(broken)
 	q.header.Set("Content-Type", "application/json; charset=utf-8")
@@ -381,7 +399,7 @@ func (q *call) judge() (int, []byte) {
 		err = q.answer(status, text)
 	}
 	if err != nil {
-		q.t.Errorf("%s %s: answer: %d: %v in %s", q.request.Method, q.path, status, err, text)
+		q.broken("%s %s: answer: %d: %v in %s", q.request.Method, q.path, status, err, text)
 	}
 	counts := status != http.StatusUnauthorized
 	if q.method == http.MethodGet && status == http.StatusOK {

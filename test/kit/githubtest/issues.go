@@ -354,10 +354,14 @@ func (q *call) createComment(i *issue) (int, any) {
 	case strings.TrimSpace(body.Body) == "" || len(body.Body) > 65536:
 		return refuse(http.StatusUnprocessableEntity, "Validation Failed")
 	}
-	q.ids++
-	c := &comment{id: q.ids, issue: i.number, author: q.account.login, body: body.Body, created: now(), updated: now()}
-	q.comments, i.updated = append(q.comments, c), now()
-	return http.StatusCreated, q.comment(c)
+	return http.StatusCreated, q.comment(q.say(i.number, q.account.login, body.Body))
+}
+
+func (s *Server) say(issue int, login, body string) *comment {
+	s.ids++
+	c := &comment{id: s.ids, issue: issue, author: login, body: body, created: now(), updated: now()}
+	s.comments, s.issues[issue-1].updated = append(s.comments, c), now()
+	return c
 }
 
 // oneComment reads, changes or deletes a comment.
