@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +36,10 @@ type execution struct {
 	atLeast, maxHold   time.Duration
 	priority           int
 	provider           *string
+	nextIssue          string
+	close              bool
+	// finish notes how the command of a task has ended; nil where there is none.
+	finish func(code int) error
 }
 
 func (c *cli) locksCommand() *cobra.Command {
@@ -75,6 +82,8 @@ executed. See 'observerd help exit-codes' for the others.`,
 	flags.StringArrayVar(&e.resources, "resource", nil, "the `name` of what is protected, from the general to the particular; repeat it")
 	flags.BoolVar(&e.shared, "shared", false, "let others read at the same time; without it the lock is exclusive")
 	flags.BoolVar(&e.intents, "intents", false, "take intents on what is above, such as the fileset of a page")
+	flags.StringVar(&e.nextIssue, "next-issue", "", "take the next issue that `label:NAME,…` finds, at a provider of type github; {issue} in the command is its number")
+	flags.BoolVar(&e.close, "close", false, "close the issue of --next-issue when the command has ended with 0")
 	flags.IntVar(&e.priority, "priority", 0, "the place in line of those who wait: a greater `number` comes first")
 	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
 	flags.DurationVar(&e.atLeast, "hold-at-least", 0, "how long the lock stays held, also when the command ends sooner")
@@ -125,11 +134,39 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer e.closeLocks(cmd.Context(), m)
+	if e.nextIssue != "" {
+		return e.work(cmd.Context(), m, d, args, options)
+	}
 	l, err := m.Acquire(cmd.Context(), d, options...)
 	if err != nil {
 		return notAcquired(err)
 	}
 	return e.hold(cmd.Context(), l, args)
+}
+
+// work runs the command for the next issue, and notes how it has ended.
+func (e *execution) work(ctx context.Context, m *locks.Manager, d locks.Descriptor, command []string, options []locks.Option) error {
+	task, err := m.AcquireNext(ctx, e.nextIssue, d, options...)
+	if err != nil {
+		return notAcquired(err)
+	}
+	args := slices.Clone(command)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "{issue}", task.Name)
+	}
+	e.finish = func(code int) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		end := locks.Failed
+		switch {
+		case code == 0 && e.close:
+			end = locks.Closed
+		case code == 0:
+			end = locks.Done
+		}
+		return task.Finish(ctx, end)
+	}
+	return e.hold(ctx, task.Lease, args)
 }
 
 // openLocks opens the provider for a lock that is allowed.
@@ -172,6 +209,10 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 			Stdin: e.stdin, Stdout: asIs(e.stdout), Stderr: asIs(e.stderr), Terminal: terminal,
 		})
 	}
+	var noted error
+	if err == nil && e.finish != nil {
+		noted = e.finish(code)
+	}
 	released := l.Release(ctx)
 	switch {
 	case errors.Is(err, locks.ErrLost), errors.Is(released, locks.ErrLost):
@@ -183,6 +224,8 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 		// operator, or of a database that went back.
 		return codeError{exitLost, fmt.Errorf("whether this process still held %s is not known, nor whether it was released: it may stand until its TTL is over; the command ended with %d: %w",
 			l.Descriptor(), code, released)}
+	case noted != nil:
+		return codeError{exitUnavailable, fmt.Errorf("the command ended with %d, which is not noted at %s, so the issue comes again: %w", code, l.Descriptor(), noted)}
 	}
 	if code != 0 {
 		return codeError{code, saidError{fmt.Errorf("the command ended with %d", code)}}
@@ -220,10 +263,18 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 	d := locks.Descriptor{Subject: e.subject, Predicate: e.predicate, Resources: e.resources}
 	parts := e.subject != "" || e.predicate != "" || len(e.resources) > 0
 	switch {
+	case e.close && e.nextIssue == "":
+		return d, errors.New("--close is for --next-issue; leave it out")
+	case e.nextIssue != "" && (e.text != "" || len(e.resources) > 0 || e.shared):
+		return d, errors.New("--next-issue chooses the lock; leave out --lock, --resource and --shared")
+	case e.nextIssue != "":
+		d = locks.Descriptor{Subject: cmp.Or(e.subject, "issue"), Predicate: cmp.Or(e.predicate, "processing"), Resources: []string{"1"}}
 	case e.text != "" && (parts || e.shared):
 		return d, errors.New("--lock is the whole lock; leave out --subject, --predicate, --resource and --shared")
 	case e.text == "" && !parts:
 		return d, errors.New("the lock is missing; write --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
+	}
+	switch {
 	case e.ttl <= 0:
 		return d, fmt.Errorf("--ttl %s is not positive; write 30s, for example", e.ttl)
 	case e.text != "":

@@ -57,6 +57,10 @@ func withItem(t *testing.T, list, item string) string {
 	if !ok {
 		t.Fatalf("no entry for %s", list)
 	}
+	if list == "locks.providers" && slices.Contains(strings.Fields("repository token token-file assignee ttl heartbeat branches budget workers"), key) {
+		entries[list] = "{id: payments, type: github, repository: acme/tasks}"
+		entry = entries[list]
+	}
 	if list == "locks.providers" && slices.Contains(strings.Fields("namespace kubeconfig context prefix names release"), key) {
 		entries[list] = "{id: payments, type: kubernetes}"
 		entry = entries[list]

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strconv"
@@ -41,6 +42,9 @@ type Capabilities struct {
 	Stealer    Stealer // which needs the Finder
 	Delayer    Delayer
 	FailureLog FailureLog
+	Queue      Queue
+	// Budget says how many locks what keeps them can bear, in words. Empty is any number.
+	Budget string
 	// Closer ends what the provider has open, after its last call.
 	Closer io.Closer
 }
@@ -69,6 +73,8 @@ func (c Capabilities) List() []Capability {
 		{"count of failures", yes(c.FailureLog != nil)},
 		{"notice of a release", yes(c.Notify != nil)},
 		{"sweep", yes(c.Sweep != nil)},
+		{"queue of tasks", yes(c.Queue != nil)},
+		{"budget", cmp.Or(c.Budget, "none")},
 	}
 	if c.MinTTL > 0 {
 		list[0].Has = c.MinTTL.String()
@@ -77,7 +83,8 @@ func (c Capabilities) List() []Capability {
 		list[1].Has = strconv.Itoa(c.MostAttempts)
 	}
 	if c.RenewEvery != nil {
-		list[2].Has = "after " + c.RenewEvery(time.Minute).String() + " of a minute"
+		ttl := max(time.Minute, c.MinTTL)
+		list[2].Has = "after " + c.RenewEvery(ttl).String() + " of " + ttl.String()
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/events/sink/file"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
 	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/lock/githublock"
 	"github.com/observerd/observerd/internal/lock/kubelease"
 	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/lock/redislock"
@@ -46,7 +47,7 @@ var sinks = []kind.Kind[events.SinkSettings]{
 
 // lockProviders are the kinds of lock providers beside the coordination database, in the
 // order in which messages name them.
-var lockProviders = []lockkind.Kind{redislock.Kind, kubelease.Kind}
+var lockProviders = []lockkind.Kind{redislock.Kind, kubelease.Kind, githublock.Kind}
 
 // LockKinds returns what the locks of each kind of provider have, for people: none is
 // opened. Those of the coordination database come first.

@@ -17,14 +17,10 @@ import (
 
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
+	"github.com/observerd/observerd/locks/github"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
-
-// githubMetrics are those of the provider of locks in GitHub issues.
-const githubMetrics = `# TYPE observerd_locks_github_budget_remaining gauge
-observerd_locks_github_budget_remaining 1
-`
 
 // libraryMetrics are those of a program that uses package locks, to which all has happened
 // that they count.
@@ -33,6 +29,9 @@ func libraryMetrics(t *testing.T) []byte {
 	reg, url := client.NewRegistry(), lockdbtest.SQLite(t)
 	p, err := database.Open(t.Context(), url, database.Options{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := github.Open(t.Context(), github.Options{Repository: "acme/tasks", Token: func() (string, error) { return "", nil }, Registerer: reg}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := locks.Open(t.Context(), locks.Options{Provider: p, Registerer: reg})
@@ -69,7 +68,7 @@ func libraryMetrics(t *testing.T) []byte {
 		if err != nil {
 			return err
 		}
-		if n := 10; len(families) != n {
+		if n := 11; len(families) != n {
 			return fmt.Errorf("%d metrics, want %d", len(families), n)
 		}
 		text.Reset()

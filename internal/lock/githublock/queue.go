@@ -1,0 +1,147 @@
+package githublock
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-github/v93/github"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// failedLabel is that of issues whose task has failed. A person removes it.
+const failedLabel = "failed"
+
+// labelsOf returns the labels of a query, label:ready or label:ready,linux: all of them.
+func labelsOf(query string) ([]string, error) {
+	text, ok := strings.CutPrefix(query, "label:")
+	labels := strings.Split(text, ",")
+	if !ok || slices.Contains(labels, "") {
+		return nil, fmt.Errorf("%q names no issues; write label:ready, or label:ready,linux for those that have both", query)
+	}
+	return labels, nil
+}
+
+// Next implements [lock.Queue]. A query is label:NAME,… of open issues. Those with a label
+// priority:… come first, and then the oldest. Left out are issues that are locked or failed, and
+// those that a person is assigned to.
+func (p *Provider) Next(ctx context.Context, region, query string) (tasks []string, err error) {
+	s := p.issues
+	labels, err := labelsOf(query)
+	if err != nil {
+		return nil, err
+	}
+	locks, err := p.Find(ctx, lock.Query{Region: region, Limit: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	held := make(map[int]bool) // and whether its lease is over
+	for _, l := range locks {
+		if n, err := s.number(l.Region, l.Key); err == nil {
+			held[n] = l.Left <= 0
+		}
+	}
+	login := s.assignee(ctx)
+	persons := func(u *github.User) bool { return !strings.EqualFold(u.GetLogin(), login) }
+	var found []*github.Issue
+	options := github.IssueListByRepoOptions{State: "open", Labels: labels, Sort: "created", Direction: "asc", ListOptions: github.ListOptions{PerPage: 100}}
+	for issue, err := range s.client.Issues.ListByRepoIter(ctx, s.owner, s.name, &options) {
+		if err != nil {
+			return nil, s.explained(err)
+		}
+		over, locked := held[issue.GetNumber()]
+		switch {
+		case issue.IsPullRequest(), hasLabel(issue, failedLabel), locked && !over:
+		case !locked && slices.ContainsFunc(issue.Assignees, persons):
+		default:
+			found = append(found, issue)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *github.Issue) int { return priorityOf(a) - priorityOf(b) })
+	for _, issue := range found {
+		tasks = append(tasks, strconv.Itoa(issue.GetNumber()))
+	}
+	return tasks, nil
+}
+
+func hasLabel(issue *github.Issue, name string) bool {
+	return slices.ContainsFunc(issue.Labels, func(l *github.Label) bool { return strings.EqualFold(l.GetName(), name) })
+}
+
+// priorities are the words after priority: from the first to the last, beside numbers.
+var priorities = []string{"critical", "high", "medium", "low"}
+
+// noPriority is after all others.
+const noPriority = 1 << 20
+
+func priorityOf(issue *github.Issue) int {
+	first := noPriority
+	for _, l := range issue.Labels {
+		word, ok := strings.CutPrefix(strings.ToLower(l.GetName()), "priority:")
+		if !ok {
+			continue
+		}
+		word = strings.TrimSpace(word)
+		rank := slices.Index(priorities, word)
+		if n, err := strconv.Atoi(word); err == nil {
+			rank = min(max(n, 0), noPriority)
+		}
+		if rank >= 0 {
+			first = min(first, rank)
+		}
+	}
+	return first
+}
+
+// issueOf reads the issue of a task.
+func (s *issues) issueOf(ctx context.Context, task string) (*github.Issue, error) {
+	n, err := numberOf("", task)
+	if err != nil {
+		return nil, err
+	}
+	issue, _, err := s.client.Issues.Get(ctx, s.owner, s.name, n)
+	return issue, s.explained(err)
+}
+
+// Due implements [lock.Queue].
+func (p *Provider) Due(ctx context.Context, task, query string) (bool, error) {
+	labels, err := labelsOf(query)
+	if err != nil {
+		return false, err
+	}
+	issue, err := p.issues.issueOf(ctx, task)
+	missing := func(label string) bool { return !hasLabel(issue, label) }
+	return err == nil && issue.GetState() == "open" && !hasLabel(issue, failedLabel) && !slices.ContainsFunc(labels, missing), err
+}
+
+// Finish implements [lock.Queue]. A task that is done loses the labels of the query, or its
+// issue is closed; one that has failed gets the label failed.
+func (p *Provider) Finish(ctx context.Context, task, query string, end lock.End) error {
+	s := p.issues
+	labels, err := labelsOf(query)
+	if err != nil {
+		return err
+	}
+	n, err := numberOf("", task)
+	if err != nil {
+		return err
+	}
+	switch end {
+	case lock.Failed:
+		_, _, err = s.client.Issues.AddLabelsToIssue(ctx, s.owner, s.name, n, []string{failedLabel})
+	case lock.Closed:
+		_, _, err = s.client.Issues.Update(ctx, s.owner, s.name, n, github.UpdateIssueRequest{State: new("closed")})
+	default:
+		for _, label := range labels {
+			if _, err = s.client.Issues.RemoveLabelForIssue(ctx, s.owner, s.name, n, label); err != nil && statusOf(err) != http.StatusNotFound {
+				return s.explained(err)
+			}
+		}
+		return nil
+	}
+	return s.explained(err)
+}
