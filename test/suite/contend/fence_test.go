@@ -3,10 +3,12 @@ package contend_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/test/kit/githubtest"
 	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/redistest"
 	"github.com/observerd/observerd/test/kit/waittest"
@@ -35,20 +37,48 @@ func TestFencesOfThreeProcesses(t *testing.T) {
 	r.trusted(t)
 }
 
+// TestFencesOfIssues does that with locks of issues on GitHub.
+func TestFencesOfIssues(t *testing.T) {
+	t.Parallel()
+	s := githubtest.Start(t)
+	for _, order := range []string{"one", "two"} {
+		s.Issue(order)
+	}
+	between := netfault.Start(t, strings.TrimPrefix(s.URL(), "http://"))
+	r := newResource(t)
+	c := start(t, r.URL, []string{envURL + "=http://" + between.Addr(), envToken + "=" + s.Token("bot", githubtest.Push)}, writers...)
+	faults := reachable(r, c, between)
+	for i, disturb := range faults {
+		disturb(t)
+		r.goesOn(t, i, len(writers))
+	}
+	r.held(t)
+	r.trusted(t)
+}
+
 // lossless are the faults after which Redis knows all locks.
 func lossless(r *resource, c *crew, s *redistest.Server, between *netfault.Proxy) []fault {
-	short := func() { time.Sleep(writerTTL/2 + rand.N(writerTTL)) }
+	return append(reachable(r, c, between),
+		func(t *testing.T) {
+			resume := s.Pause(t)
+			short()
+			resume()
+		},
+		func(t *testing.T) { s.Must(t, "SCRIPT FLUSH") },
+	)
+}
+
+// short is a time that may be longer than a TTL, or not.
+func short() { time.Sleep(writerTTL/2 + rand.N(writerTTL)) }
+
+// reachable are faults of the processes, and of the network between them and the server.
+func reachable(r *resource, c *crew, between *netfault.Proxy) []fault {
 	return []fault{
 		func(t *testing.T) { r.sleepsThrough(t, c) },
 		func(*testing.T) {
 			victim := writers[rand.IntN(len(writers))]
 			c.end(victim, syscall.SIGKILL)
 			c.launch(victim)
-		},
-		func(t *testing.T) {
-			resume := s.Pause(t)
-			short()
-			resume()
 		},
 		func(*testing.T) {
 			between.SetImpairment(netfault.BlackHole())
@@ -61,7 +91,6 @@ func lossless(r *resource, c *crew, s *redistest.Server, between *netfault.Proxy
 			short()
 			between.SetImpairment(netfault.Impairment{})
 		},
-		func(t *testing.T) { s.Must(t, "SCRIPT FLUSH") },
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/locks"
+	"github.com/observerd/observerd/locks/github"
 	"github.com/observerd/observerd/locks/redis"
+	"github.com/observerd/observerd/test/kit/githubtest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/redistest"
 	"github.com/observerd/observerd/test/kit/servertest"
@@ -34,6 +36,7 @@ const (
 	envMaster   = "CONTEND_MASTER"
 	envNodes    = "CONTEND_NODES"
 	envTTL      = "CONTEND_TTL"
+	envToken    = "CONTEND_TOKEN" // of GitHub, whose URL is CONTEND_URL then
 )
 
 func TestMain(m *testing.M) {
@@ -59,15 +62,26 @@ type writer struct {
 	client         http.Client
 }
 
-// write writes until SIGTERM.
-func write(name string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
+// provider is where a writer's locks are.
+func provider(ctx context.Context) (locks.Provider, error) {
+	if token := os.Getenv(envToken); token != "" {
+		return github.Open(ctx, github.Options{
+			Repository: githubtest.Repository, URL: os.Getenv(envURL), TTL: writerTTL, Heartbeat: writerTTL / 4, Budget: 1 << 20,
+			Token: func() (string, error) { return token, nil },
+		})
+	}
 	o := redis.Options{Master: os.Getenv(envMaster)}
 	if nodes := os.Getenv(envNodes); nodes != "" {
 		o.Nodes = strings.Split(nodes, ",")
 	}
-	p, err := redis.Open(ctx, os.Getenv(envURL), o)
+	return redis.Open(ctx, os.Getenv(envURL), o)
+}
+
+// write writes until SIGTERM.
+func write(name string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	p, err := provider(ctx)
 	if err != nil {
 		return err
 	}
