@@ -6,7 +6,7 @@ import "github.com/observerd/observerd/test/suite/torture/check"
 // those of general locks, in the database and in Redis, and of the consumer guard.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis(), ofKubernetes(), ofGuard()} {
+	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds(), ofRedis(), ofKubernetes(), ofGitHub(), ofGuard()} {
 		all = append(all, part...)
 	}
 	return all
@@ -467,6 +467,36 @@ func ofKubernetes() []Mutant {
 			Without: []Step{noteOfTheHolder()},
 			Shows:   "Another program has taken the Lease and kept our annotations: its lock is taken for our own.",
 			Witness: "internal/lock/kubelease TestStories",
+		},
+	}
+}
+
+// ofGitHub are tried by tests alone, too.
+func ofGitHub() []Mutant {
+	return []Mutant{
+		{
+			Name:    "github-moves-by-force",
+			Without: []Step{fastForward()},
+			Shows:   "Two have read the same reference, and both have the lock.",
+			Witness: "internal/lock/githublock TestContract",
+		},
+		{
+			Name:    "github-sees-no-heartbeat",
+			Without: []Step{observationOfAComment()},
+			Shows:   "Another takes the lock of a holder that works.",
+			Witness: "internal/lock/githublock TestHeartbeatKeepsTheLock",
+		},
+		{
+			Name:    "github-renews-any-term",
+			Without: []Step{termInTheCommit()},
+			Shows:   "A holder whose lock was taken goes on to renew it.",
+			Witness: "internal/lock/githublock TestHeartbeatKeepsTheLock",
+		},
+		{
+			Name:    "github-looks-once",
+			Without: []Step{secondLook()},
+			Shows:   "A machine wakes while its lock is taken: both work.",
+			Witness: "internal/lock/githublock TestHolderThatComesBackMeanwhile",
 		},
 	}
 }
