@@ -69,6 +69,7 @@ func measurements() []measurement {
 		{"general-locks", measureGeneralLocks},
 		{"redis-locks", measureRedisLocks},
 		{"kubernetes-locks", measureKubernetesLocks},
+		{"github-queue", measureGitHubQueue},
 		{"guard", measureGuard},
 		{"backlog", measureBacklog},
 		{"turn", measureTurn},
