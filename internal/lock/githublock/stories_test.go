@@ -179,6 +179,27 @@ func TestHeartbeatKeepsTheLock(t *testing.T) {
 	}
 }
 
+// A person gives the lock of a holder that lives to another.
+func TestHolderNoticesASteal(t *testing.T) {
+	t.Parallel()
+	s := githubtest.Start(t)
+	holder, thief, n := worker(t, s, "bot"), worker(t, s, "thief"), s.Issue("import")
+	g := acquire(t, holder, want(n, "holder"))
+	found, err := thief.Find(t.Context(), lock.Query{Region: "DEFAULT", Limit: 2})
+	if err != nil || len(found) != 1 || found[0].Node != "holder" {
+		t.Fatal(err, found)
+	}
+	stolen, err := thief.Capabilities().Stealer.Steal(t.Context(), want(n, "thief"), found[0], lock.By{})
+	if err != nil || stolen.Fence <= g.Fence {
+		t.Fatal(err, stolen.Fence)
+	}
+	renew(t, holder, g, lock.Lost)
+	renew(t, thief, stolen, lock.Renewed)
+	if all := comments(t, s, n); len(all) != 2 || all[1].NodeID != "thief" {
+		t.Errorf("comments %+v", all)
+	}
+}
+
 // The holder's machine wakes between the last look of the process that takes its lock and the
 // move of the reference.
 func TestHolderThatComesBackMeanwhile(t *testing.T) {

@@ -490,7 +490,7 @@ func ofGitHub() []Mutant {
 			Name:    "github-renews-any-term",
 			Without: []Step{termInTheCommit()},
 			Shows:   "A holder whose lock was taken goes on to renew it.",
-			Witness: "internal/lock/githublock TestHeartbeatKeepsTheLock",
+			Witness: "internal/lock/githublock TestHolderNoticesASteal",
 		},
 		{
 			Name:    "github-looks-once",
