@@ -2,7 +2,6 @@ package githublock_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,60 +55,6 @@ func worker(t *testing.T, s *githubtest.Server, login string) *githublock.Provid
 	return open(t, options(s, s.Token(login, githubtest.Push)))
 }
 
-// said is what a comment says.
-type said struct {
-	WorkerID      string            `json:"worker_id"`
-	NodeID        string            `json:"node_id"`
-	ClaimedAt     time.Time         `json:"claimed_at"`
-	HeartbeatLast time.Time         `json:"heartbeat_last"`
-	ReleasedAt    time.Time         `json:"released_at"`
-	TaskInfo      map[string]string `json:"task_info"`
-}
-
-func comments(t *testing.T, s *githubtest.Server, issue int) (all []said) {
-	t.Helper()
-	for _, body := range s.Comments(issue) {
-		var c struct{ Lock said }
-		if err := json.Unmarshal([]byte(body), &c); err != nil {
-			t.Errorf("comment %s: %v", body, err)
-		}
-		all = append(all, c.Lock)
-	}
-	return all
-}
-
-func TestPeopleSeeWhoHasAnIssue(t *testing.T) {
-	t.Parallel()
-	s := githubtest.Start(t)
-	p, n := worker(t, s, "bot"), s.Issue("import")
-	g := acquire(t, p, want(n, "host-1"))
-	first := comments(t, s, n)
-	if got := s.Assignees(n); !slices.Equal(got, []string{"bot"}) || len(first) != 1 {
-		t.Fatalf("assignees %v, comments %+v", got, first)
-	}
-	task := map[string]string{"complexity": "high", "estimated_duration": "", "task_type": "", "priority": ""}
-	if c := first[0]; c.WorkerID != g.Term || c.NodeID != "host-1" || c.ClaimedAt.IsZero() || fmt.Sprint(c.TaskInfo) != fmt.Sprint(task) {
-		t.Errorf("the comment says %+v", c)
-	}
-	renew(t, p, g, lock.Renewed)
-	if now := comments(t, s, n); len(now) != 1 || !now[0].HeartbeatLast.After(first[0].HeartbeatLast) {
-		t.Errorf("after a heartbeat the comments are %+v", now)
-	}
-	message := s.Message(s.Ref(p.RefOf(n)))
-	for _, part := range []string{"held by host-1", `"state":"held"`, g.Term, `"node":"host-1"`} {
-		if !strings.Contains(message, part) {
-			t.Errorf("the commit has no %s: %s", part, message)
-		}
-	}
-	release(t, p, g)
-	if now := comments(t, s, n); len(now) != 1 || now[0].ReleasedAt.IsZero() || len(s.Assignees(n)) != 0 {
-		t.Errorf("after the release: comments %+v, assignees %v", now, s.Assignees(n))
-	}
-	if again := acquire(t, p, want(n, "host-1")); again.Fence != 3 || s.Chain(s.Ref(p.RefOf(n))) != 3 || g.Fence != 1 {
-		t.Errorf("fences %d and %d, the chain has %d commits", g.Fence, again.Fence, s.Chain(s.Ref(p.RefOf(n))))
-	}
-}
-
 // A person changes what is shown. Each change is made under a lock.
 func TestWhatIsShownDecidesNothing(t *testing.T) {
 	t.Parallel()
@@ -136,67 +80,6 @@ func TestWhatIsShownDecidesNothing(t *testing.T) {
 			}
 			release(t, holder, g)
 		})
-	}
-}
-
-// A holder lives as long as its comment is edited, though nothing moves its reference.
-func TestHeartbeatKeepsTheLock(t *testing.T) {
-	t.Parallel()
-	s := githubtest.Start(t)
-	o := options(s, s.Token("bot", githubtest.Push))
-	holder, other, n := open(t, o), open(t, o), s.Issue("import")
-	r := want(n, "holder")
-	r.TTL = o.TTL
-	g := acquire(t, holder, r)
-	ref := s.Ref(holder.RefOf(n))
-	refused := func() *lock.HeldError {
-		_, err := other.Acquire(t.Context(), want(n, "other"))
-		held, _ := errors.AsType[*lock.HeldError](err)
-		return held
-	}
-	for began := time.Now(); time.Since(began) < 2*o.TTL; time.Sleep(o.Heartbeat) {
-		renew(t, holder, g, lock.Renewed)
-		if held := refused(); held == nil || held.Node != "holder" || held.Left <= 0 || held.Left > o.TTL {
-			t.Fatalf("another is told %+v", held)
-		}
-	}
-	if s.Ref(holder.RefOf(n)) != ref {
-		t.Error("heartbeats move the reference")
-	}
-	began := time.Now() // The holder is silent from here on.
-	for refused() != nil {
-		time.Sleep(o.TTL / 20)
-	}
-	if took := time.Since(began); took < o.TTL-o.Heartbeat {
-		t.Errorf("the lock was taken over after %s", took)
-	}
-	renew(t, holder, g, lock.Lost)
-	if err := holder.Release(t.Context(), g); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release of a lock that another has: %v", err)
-	}
-	if !slices.Equal(s.Assignees(n), []string{"bot"}) {
-		t.Error("a former holder takes the assignee of the present one away")
-	}
-}
-
-// A person gives the lock of a holder that lives to another.
-func TestHolderNoticesASteal(t *testing.T) {
-	t.Parallel()
-	s := githubtest.Start(t)
-	holder, thief, n := worker(t, s, "bot"), worker(t, s, "thief"), s.Issue("import")
-	g := acquire(t, holder, want(n, "holder"))
-	found, err := thief.Find(t.Context(), lock.Query{Region: "DEFAULT", Limit: 2})
-	if err != nil || len(found) != 1 || found[0].Node != "holder" {
-		t.Fatal(err, found)
-	}
-	stolen, err := thief.Capabilities().Stealer.Steal(t.Context(), want(n, "thief"), found[0], lock.By{})
-	if err != nil || stolen.Fence <= g.Fence {
-		t.Fatal(err, stolen.Fence)
-	}
-	renew(t, holder, g, lock.Lost)
-	renew(t, thief, stolen, lock.Renewed)
-	if all := comments(t, s, n); len(all) != 2 || all[1].NodeID != "thief" {
-		t.Errorf("comments %+v", all)
 	}
 }
 

@@ -59,25 +59,29 @@ func (q *queue) run(ctx context.Context, workers, issues int) error {
 	token := server.Token("bot", githubtest.Push)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	errs := make([]error, workers)
+	errs := make([]error, workers+1)
 	var work sync.WaitGroup
 	for i := range workers {
 		work.Go(func() { errs[i] = q.work(ctx, server.URL(), token, fmt.Sprint("worker-", i)) })
 	}
-	for range issues {
-		q.mu.Lock()
-		q.opened[fmt.Sprint(server.Issue("import", "ready"))] = time.Now()
-		q.mu.Unlock()
-		time.Sleep(queueEvery)
-	}
-	for q.left(issues) && ctx.Err() == nil {
-		time.Sleep(queueEvery)
+	tick := time.NewTicker(queueEvery)
+	defer tick.Stop()
+	for opened := 0; q.left(issues) && ctx.Err() == nil; opened++ {
+		if opened < issues {
+			q.mu.Lock()
+			q.opened[fmt.Sprint(server.Issue("import", "ready"))] = time.Now()
+			q.mu.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
 	}
 	stop()
 	work.Wait()
 	q.writes = len(server.Writes())
 	if q.broken != nil {
-		errs = append(errs, errors.New(strings.Join(q.broken, "\n")))
+		errs[workers] = errors.New(strings.Join(q.broken, "\n"))
 	}
 	return errors.Join(errs...)
 }

@@ -484,13 +484,13 @@ func ofGitHub() []Mutant {
 			Name:    "github-sees-no-heartbeat",
 			Without: []Step{observationOfAComment()},
 			Shows:   "Another takes the lock of a holder that works.",
-			Witness: "internal/lock/githublock TestHeartbeatKeepsTheLock",
+			Witness: "internal/lock/githublock TestStories",
 		},
 		{
 			Name:    "github-renews-any-term",
 			Without: []Step{termInTheCommit()},
 			Shows:   "A holder whose lock was taken goes on to renew it.",
-			Witness: "internal/lock/githublock TestHolderNoticesASteal",
+			Witness: "internal/lock/githublock TestStories",
 		},
 		{
 			Name:    "github-looks-once",
