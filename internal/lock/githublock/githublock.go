@@ -159,7 +159,7 @@ func (s *issues) look(ctx context.Context, r lock.Request) error {
 	}
 	issue, _, err := s.client.Issues.Get(ctx, s.owner, s.name, n)
 	switch {
-	case statusOf(err) == 404 || statusOf(err) == 410 || err == nil && issue.Number != nil && *issue.Number != n:
+	case statusOf(err) == 404 || statusOf(err) == 410 || err == nil && issue.GetNumber() != n:
 		return fmt.Errorf("there is no issue %d in %s, or the token may not see it", n, s.Repository)
 	case err != nil:
 		return s.explained(err)

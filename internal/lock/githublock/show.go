@@ -16,8 +16,17 @@ import (
 	"github.com/observerd/observerd/internal/lock/record"
 )
 
-// showTimeout bounds what is shown to people, apart from what decides.
-const showTimeout = 1500 * time.Millisecond
+// showTimeout bounds what is shown to people, beside half of the time that its caller has: what
+// decides needs the rest.
+const showTimeout = 2500 * time.Millisecond
+
+func showing(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := showTimeout
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end)/2)
+	}
+	return context.WithTimeout(ctx, limit)
+}
 
 // slack is more than the clocks of one server differ.
 const slack = 10 * time.Minute
@@ -107,7 +116,7 @@ func (s *issues) tell(ctx context.Context, r record.Record, released bool) error
 // show tells people who has an issue. What fails is logged: the first heartbeat writes the
 // comment then.
 func (s *issues) show(ctx context.Context, g lock.Grant) {
-	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	ctx, cancel := showing(ctx)
 	defer cancel()
 	n, err := s.number(g.Region, g.Key)
 	if err != nil {
@@ -129,7 +138,7 @@ func (s *issues) show(ctx context.Context, g lock.Grant) {
 // hide tells people that an issue is free, before it is: another could have it after that. The
 // one of another term is left alone.
 func (s *issues) hide(ctx context.Context, g lock.Grant) {
-	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	ctx, cancel := showing(ctx)
 	defer cancel()
 	r, err := s.Get(ctx, g.Region, g.Key)
 	if err == nil && r.Term != g.Term {
