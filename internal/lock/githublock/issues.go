@@ -52,8 +52,13 @@ func newIssues(o Options) (*issues, error) {
 	if !repository.MatchString(o.Repository) {
 		return nil, fmt.Errorf("the repository %q is none; write OWNER/NAME, as acme/tasks", o.Repository)
 	}
-	if o.Token == nil {
+	switch {
+	case o.Token == nil:
 		return nil, errors.New("there is no token; set token-file, or GH_TOKEN in the environment")
+	case s.Heartbeat < 0 || s.TTL < 0 || s.Budget < 0:
+		return nil, errors.New("the heartbeat, the TTL or the budget is negative; leave it out for its default")
+	case s.Heartbeat > s.TTL/2:
+		return nil, fmt.Errorf("the heartbeat of %s is more than half of the TTL of %s; write less", s.Heartbeat, s.TTL)
 	}
 	s.owner, s.name, _ = strings.Cut(o.Repository, "/")
 	var err error
