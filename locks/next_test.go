@@ -17,6 +17,7 @@ import (
 type tasks struct {
 	*locktest.Memory
 	found   []string
+	since   time.Time // they are found
 	done    map[string]locks.End
 	looks   int
 	dueErr  error
@@ -30,7 +31,9 @@ func (q *tasks) Capabilities() lock.Capabilities {
 }
 
 func (q *tasks) Next(context.Context, string, string) ([]string, error) {
-	q.looks++
+	if q.looks++; time.Now().Before(q.since) {
+		return nil, nil
+	}
 	return slices.Clone(q.found), nil
 }
 
@@ -101,7 +104,7 @@ func TestNextTaskIsWaitedFor(t *testing.T) {
 		if _, err := m.AcquireNext(t.Context(), "", anyTask, locks.Within(time.Minute)); !errors.Is(err, locks.ErrNoTask) || time.Since(began) < time.Minute || q.looks < 8 || q.looks > 26 {
 			t.Errorf("after %s and %d looks: %v", time.Since(began), q.looks, err)
 		}
-		time.AfterFunc(3*time.Second, func() { q.found = []string{"1"} })
+		q.found, q.since = []string{"1"}, time.Now().Add(3*time.Second)
 		task, err := m.AcquireNext(t.Context(), "", anyTask)
 		if err != nil {
 			t.Fatal(err)
