@@ -79,7 +79,10 @@ func (m *Manager) AcquireNext(ctx context.Context, query string, d Descriptor, o
 // next looks once for a task.
 func (m *Manager) next(ctx context.Context, query string, d Descriptor, options []Option) (*Task, error) {
 	q := m.can.Queue
-	tasks, err := q.Next(ctx, m.opts.Region, query)
+	tasks, err := q.Next(ctx, query, m.opts.Region, func(task string) string {
+		d.Resources = []string{task}
+		return d.Key()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("next task: %w", err)
 	}

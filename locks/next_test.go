@@ -30,7 +30,7 @@ func (q *tasks) Capabilities() lock.Capabilities {
 	return c
 }
 
-func (q *tasks) Next(context.Context, string, string) ([]string, error) {
+func (q *tasks) Next(context.Context, string, string, func(string) string) ([]string, error) {
 	if q.looks++; time.Now().Before(q.since) {
 		return nil, nil
 	}

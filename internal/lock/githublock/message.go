@@ -85,6 +85,9 @@ type comment struct {
 	} `json:"lock"`
 }
 
+// mostTask bounds the metadata that a comment has: GitHub refuses one of more than 65,536 characters.
+const mostTask = 8 << 10
+
 // stamp writes a time to the nanosecond, so that each edit differs from the one before.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
@@ -93,7 +96,9 @@ func commentOf(r record.Record, released bool) string {
 	now := stamp(time.Now())
 	var c comment
 	c.Lock.WorkerID, c.Lock.NodeID, c.Lock.ClaimedAt, c.Lock.HeartbeatLast = r.Term, r.Node, stamp(r.AcquiredAt), now
-	_ = json.Unmarshal([]byte(r.Metadata), &c.Lock.TaskInfo) // Other names are left out.
+	if len(r.Metadata) <= mostTask { // Other names are left out.
+		_ = json.Unmarshal([]byte(r.Metadata), &c.Lock.TaskInfo)
+	}
 	if released {
 		c.Lock.ReleasedAt = now
 	}

@@ -27,37 +27,27 @@ func labelsOf(query string) ([]string, error) {
 }
 
 // Next implements [lock.Queue]. A query is label:NAME,… of open issues. Those with a label
-// priority:… come first, and then the oldest. Left out are issues that are locked or failed, and
-// those that a person is assigned to.
-func (p *Provider) Next(ctx context.Context, region, query string) (tasks []string, err error) {
+// priority:… come first, and then the oldest. Left out are issues that have failed, and of those
+// that somebody is assigned to all but those whose lease is over: the others are locked, or a
+// person's. Whether one that nobody is assigned to is locked is told by Acquire.
+func (p *Provider) Next(ctx context.Context, query, region string, keyOf func(task string) string) (tasks []string, err error) {
 	s := p.issues
 	labels, err := labelsOf(query)
 	if err != nil {
 		return nil, err
 	}
-	locks, err := p.Find(ctx, lock.Query{Region: region, Limit: 1 << 20})
-	if err != nil {
-		return nil, err
-	}
-	held := make(map[int]bool) // and whether its lease is over
-	for _, l := range locks {
-		if n, err := s.number(l.Region, l.Key); err == nil {
-			held[n] = l.Left <= 0
-		}
-	}
-	login := s.assignee(ctx)
-	persons := func(u *github.User) bool { return !strings.EqualFold(u.GetLogin(), login) }
 	var found []*github.Issue
 	options := github.IssueListByRepoOptions{State: "open", Labels: labels, Sort: "created", Direction: "asc", ListOptions: github.ListOptions{PerPage: 100}}
 	for issue, err := range s.client.Issues.ListByRepoIter(ctx, s.owner, s.name, &options) {
 		if err != nil {
 			return nil, s.explained(err)
 		}
-		over, locked := held[issue.GetNumber()]
-		switch {
-		case issue.IsPullRequest(), hasLabel(issue, failedLabel), locked && !over:
-		case !locked && slices.ContainsFunc(issue.Assignees, persons):
-		default:
+		if issue.IsPullRequest() || hasLabel(issue, failedLabel) {
+			continue
+		}
+		if free, err := p.free(ctx, region, keyOf(strconv.Itoa(issue.GetNumber())), issue); err != nil {
+			return nil, err
+		} else if free {
 			found = append(found, issue)
 		}
 	}
@@ -66,6 +56,19 @@ func (p *Provider) Next(ctx context.Context, region, query string) (tasks []stri
 		tasks = append(tasks, strconv.Itoa(issue.GetNumber()))
 	}
 	return tasks, nil
+}
+
+// free says whether a worker may try to lock an issue.
+func (p *Provider) free(ctx context.Context, region, key string, issue *github.Issue) (bool, error) {
+	if len(issue.Assignees) == 0 {
+		return true, nil
+	}
+	held, err := p.Find(ctx, lock.Query{Region: region, Key: key, Limit: 1})
+	if err != nil || len(held) > 0 {
+		return err == nil && held[0].Left <= 0, err
+	}
+	login := p.issues.assignee(ctx)
+	return !slices.ContainsFunc(issue.Assignees, func(u *github.User) bool { return !strings.EqualFold(u.GetLogin(), login) }), nil
 }
 
 func hasLabel(issue *github.Issue, name string) bool {

@@ -17,9 +17,11 @@ import (
 
 const ready = "label:ready"
 
+func keyOf(task string) string { return "issue:" + task }
+
 func next(t *testing.T, q lock.Queue, query string) []string {
 	t.Helper()
-	tasks, err := q.Next(t.Context(), "DEFAULT", query)
+	tasks, err := q.Next(t.Context(), query, "DEFAULT", keyOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestQueueOrder(t *testing.T) {
 		t.Errorf("with both labels: %v", got)
 	}
 	for _, query := range []string{"", "ready", "label:", "label:a,", "author:me"} {
-		if _, err := p.Next(t.Context(), "DEFAULT", query); err == nil {
+		if _, err := p.Next(t.Context(), query, "DEFAULT", keyOf); err == nil {
 			t.Errorf("the query %q is allowed", query)
 		}
 	}
@@ -218,4 +220,26 @@ func TestSweepDeletesCommentsOfEndedTerms(t *testing.T) {
 		t.Errorf("left are %q", left)
 	}
 	renew(t, p, g, lock.Renewed)
+}
+
+// A worker dies, and another one that looks at the queue for as long as the TTL gets its issue.
+func TestIssueOfADeadWorkerIsNext(t *testing.T) {
+	t.Parallel()
+	s := githubtest.Start(t)
+	o := options(s, s.Token("bot", githubtest.Push))
+	r := want(s.Issue("import", "ready"), "dead")
+	r.TTL = o.TTL
+	dead := acquire(t, open(t, o), r)
+	alive := open(t, o)
+	for began := time.Now(); ; time.Sleep(o.TTL / 10) {
+		if len(next(t, alive, ready)) == 1 {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatal("the issue does not come again")
+		}
+	}
+	if g := acquire(t, alive, want(1, "alive")); !g.Recovered || g.Fence <= dead.Fence {
+		t.Errorf("taken over: %+v", g)
+	}
 }
