@@ -57,6 +57,10 @@ func (m *Manager) AcquireNext(ctx context.Context, query string, d Descriptor, o
 		return nil, fmt.Errorf("next task: %w", ErrUnsupported)
 	}
 	how, err := m.waitingOf(options)
+	if err == nil {
+		d.Resources = []string{"1"}
+		err = m.Check(d)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +90,13 @@ func (m *Manager) next(ctx context.Context, query string, d Descriptor, options 
 	if err != nil {
 		return nil, fmt.Errorf("next task: %w", err)
 	}
-	for lost := 0; len(tasks) > 0; lost++ {
+	var wrong []error // with tasks, of which another may be free
+	for lost := 0; len(tasks) > 0 && ctx.Err() == nil; lost++ {
 		i := rand.IntN(min(len(tasks), 1<<min(lost, 16)))
 		d.Resources = []string{tasks[i]}
 		l, err := m.Acquire(ctx, d, options...)
+		tasks = slices.Delete(tasks, i, i+1)
 		if errors.Is(err, ErrHeld) {
-			tasks = slices.Delete(tasks, i, i+1)
 			continue
 		}
 		due, failed := q.Due(ctx, d.Resources[0], query)
@@ -103,17 +108,21 @@ func (m *Manager) next(ctx context.Context, query string, d Descriptor, options 
 		case failed == nil && !due: // Another has done it.
 			err = nil
 		}
-		if err = errors.Join(err, failed); err != nil {
-			return nil, err
-		}
-		tasks = slices.Delete(tasks, i, i+1)
+		wrong = append(wrong, err, failed)
+	}
+	if err := errors.Join(append(wrong, context.Cause(ctx))...); err != nil {
+		return nil, err
 	}
 	return nil, ErrNoTask
 }
 
 // Finish notes how the task has ended; release the lease after it. What cannot be noted is tried
-// again while the lease is held. After an error, or without Finish, the task comes again.
+// again while the lease is held. After an error, or without Finish, the task comes again. The error of a
+// lease that was lost is [ErrLost]: the task is another's then.
 func (t *Task) Finish(ctx context.Context, end End) error {
+	if t.Context().Err() != nil { // Another may have the task.
+		return context.Cause(t.Context())
+	}
 	err := t.queue.Finish(ctx, t.Name, t.query, end)
 	for pause := range Backoff(time.Second, 3) {
 		if err == nil {

@@ -38,6 +38,9 @@ func (q *tasks) Next(context.Context, string, string, func(string) string) ([]st
 }
 
 func (q *tasks) Due(_ context.Context, task, _ string) (bool, error) {
+	if task == "broken" {
+		return false, errors.New("the reference is at a commit that is none of observerd")
+	}
 	_, done := q.done[task]
 	return !done, q.dueErr
 }
@@ -85,6 +88,9 @@ func TestNextTask(t *testing.T) {
 	if err := errors.Join(task.Finish(t.Context(), locks.Failed), task.Release(t.Context()), held.Release(t.Context())); err != nil || q.done["3"] != locks.Failed {
 		t.Error(err, q.done)
 	}
+	if err := task.Finish(t.Context(), locks.Closed); err == nil || q.done["3"] != locks.Failed {
+		t.Errorf("an end after the release is noted: %v, %v", err, q.done)
+	}
 	// The lock of a task that may be done is not kept.
 	q.dueErr = errors.New("502")
 	if _, err := m.AcquireNext(t.Context(), "", anyTask, locks.FailFast()); !errors.Is(err, q.dueErr) {
@@ -93,6 +99,23 @@ func TestNextTask(t *testing.T) {
 	all, err := m.Find(t.Context(), locks.Filter{Limit: 9})
 	if err != nil || len(all) != 0 {
 		t.Errorf("held are %v, %v", all, err)
+	}
+}
+
+// One task that cannot be looked at keeps nobody from the others.
+func TestBrokenTaskIsPassedOver(t *testing.T) {
+	t.Parallel()
+	m, q := newTasks(t, "broken", "2")
+	task, err := m.AcquireNext(t.Context(), "", anyTask, locks.FailFast())
+	if err != nil || task.Name != "2" {
+		t.Fatal(err, task)
+	}
+	q.found = q.found[:1]
+	if _, err := m.AcquireNext(t.Context(), "", anyTask, locks.FailFast()); err == nil || errors.Is(err, locks.ErrHeld) {
+		t.Errorf("alone: %v", err)
+	}
+	if err := task.Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -159,6 +159,8 @@ func (e *execution) work(ctx context.Context, m *locks.Manager, d locks.Descript
 		defer cancel()
 		end := locks.Failed
 		switch {
+		case code == 128+int(syscall.SIGINT), code == 128+int(syscall.SIGTERM):
+			return nil // A person, or a deployment, has stopped it: it comes again.
 		case code == 0 && e.close:
 			end = locks.Closed
 		case code == 0:

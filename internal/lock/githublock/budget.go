@@ -14,10 +14,12 @@ import (
 // budget counts what is left of the requests that the server allows to this process.
 type budget struct {
 	Options
+	gauge prometheus.Collector // nil where another is counted
 
 	mu               sync.Mutex
 	writes           []time.Time // of the last hour
 	limit, remaining int         // of the rate limit, as the server says; 0 before the first answer
+	reset            time.Time   // when all of it is there again
 	warned           time.Time
 }
 
@@ -29,16 +31,22 @@ func newBudget(o Options) (*budget, error) {
 	if o.Registerer == nil {
 		return b, nil
 	}
-	err := o.Registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	b.gauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "observerd_locks_github_budget_remaining",
 		Help:        "Share of the requests that GitHub allows in an hour which is left, from 0 to 1: of those that create content, counted in this process, or of the rate limit if that is less.",
 		ConstLabels: prometheus.Labels{"repository": o.Repository},
-	}, b.left))
-	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		_ = there // The first provider of the repository is counted.
-		return b, nil
+	}, b.left)
+	err := o.Registerer.Register(b.gauge)
+	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok { // The first provider of the repository is counted.
+		b.gauge, err = nil, nil
 	}
 	return b, err
+}
+
+func (b *budget) close() {
+	if b.gauge != nil {
+		b.Registerer.Unregister(b.gauge)
+	}
 }
 
 // wrote counts a request that creates content. GitHub does not say which do, so all that write
@@ -72,14 +80,18 @@ func (b *budget) answered(h http.Header) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limit, b.remaining = limit, remaining
+	if reset, err := strconv.ParseInt(h.Get(github.HeaderRateReset), 10, 64); err == nil {
+		b.reset = time.Unix(reset, 0)
+	}
 }
 
 // left is the share that is left, from 0 to 1.
 func (b *budget) left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := max(0, 1-float64(len(b.recent(time.Now())))/float64(b.Budget))
-	if b.limit > 0 {
+	now := time.Now()
+	left := max(0, 1-float64(len(b.recent(now)))/float64(b.Budget))
+	if b.limit > 0 && now.Before(b.reset) {
 		left = min(left, float64(b.remaining)/float64(b.limit))
 	}
 	return left

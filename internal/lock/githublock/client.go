@@ -20,13 +20,16 @@ const requestTimeout = 10 * time.Second
 
 // newClient returns a client of the server's REST API.
 func newClient(o Options, b *budget) (*github.Client, error) {
-	base := http.DefaultTransport.(*http.Transport).Clone()
+	base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}
 	var err error
 	if base.TLSClientConfig, err = o.TLS.Config(); err != nil {
 		return nil, err
 	}
 	t := &transport{token: o.Token, base: base, budget: b, known: make(map[string]answer)}
 	options := []github.ClientOptionsFunc{github.WithTransport(t), github.WithTimeout(requestTimeout), github.WithUserAgent("observerd")}
+	if u, err := url.Parse(o.URL); err != nil || u.User != nil {
+		return nil, errors.New("the URL is none, or has a user in it; write https://HOST")
+	}
 	if o.URL != "" {
 		options = append(options, github.WithEnterpriseURLs(o.URL, o.URL))
 	}
@@ -35,7 +38,7 @@ func newClient(o Options, b *budget) (*github.Client, error) {
 		return nil, fmt.Errorf("url: %w", err)
 	}
 	at, err := url.Parse(c.BaseURL())
-	t.host = at.Host
+	t.origin = at.Scheme + "://" + at.Host
 	return c, err
 }
 
@@ -43,7 +46,7 @@ func newClient(o Options, b *budget) (*github.Client, error) {
 // says that it has not changed: that costs nothing of the rate limit. It never answers without
 // asking.
 type transport struct {
-	host   string // that gets the token
+	origin string // that gets the token
 	token  func() (string, error)
 	base   *http.Transport
 	budget *budget
@@ -58,8 +61,11 @@ type answer struct {
 	body   []byte
 }
 
-// mostKnown bounds the answers that are remembered.
-const mostKnown = 1000
+// mostKnown and mostBody bound the answers that are remembered, and their length.
+const (
+	mostKnown = 200
+	mostBody  = 128 << 10
+)
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -68,7 +74,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("token: %w", err)
 	}
 	r = r.Clone(r.Context())
-	if r.URL.Host == t.host {
+	if r.URL.Scheme+"://"+r.URL.Host == t.origin {
 		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
 	}
 	to := r.URL.String()
@@ -103,6 +109,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
+		if len(body) > mostBody {
+			break
+		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if len(t.known) >= mostKnown {
@@ -133,7 +142,7 @@ func (s *issues) explained(err error) error {
 		return fmt.Errorf("the rate limit of the token is used up until %s: %w", limit.Rate.Reset.UTC().Format(time.RFC3339), err)
 	}
 	var text, wait string
-	if answer, ok := errors.AsType[*github.ErrorResponse](err); ok {
+	if answer, ok := errors.AsType[*github.ErrorResponse](err); ok && answer.Response != nil {
 		text, wait = strings.ToLower(answer.Message), answer.Response.Header.Get("Retry-After")
 	}
 	if slow, ok := errors.AsType[*github.AbuseRateLimitError](err); ok {

@@ -34,5 +34,6 @@ func (p *Provider) Beat(ctx context.Context, g lock.Grant) error {
 	if err != nil {
 		return err
 	}
-	return p.issues.Beat(ctx, r)
+	_, err = p.issues.Beat(ctx, r)
+	return err
 }

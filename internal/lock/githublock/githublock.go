@@ -171,8 +171,9 @@ func (s *issues) look(ctx context.Context, r lock.Request) error {
 	return nil
 }
 
-// Close ends the connections.
+// Close ends the connections, and takes the metric away.
 func (s *issues) Close() error {
+	s.budget.close()
 	s.client.Client().CloseIdleConnections()
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,12 +39,12 @@ const mostCommits = 1000
 type commit struct {
 	record.Record
 	tree string
-	date time.Time // by the server's clock
+	date time.Time // when the term began, by the server's clock
 }
 
 var (
 	errNotOurs = errors.New("the reference is at a commit that is none of observerd; find who has moved it, and delete the reference when nobody holds the lock")
-	repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
+	repository = regexp.MustCompile(`^[A-Za-z0-9_-]+/[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 )
 
 func newIssues(o Options) (*issues, error) {
@@ -107,11 +108,14 @@ func (s *issues) Get(ctx context.Context, region, key string) (record.Record, er
 // at is the record of a commit, with the last heartbeat of its term.
 func (s *issues) at(ctx context.Context, n int, sha string) (record.Record, error) {
 	at, err := s.commit(ctx, sha)
+	if errors.Is(err, errNotOurs) {
+		err = fmt.Errorf("refs/%s: %w", s.refOf(n), err)
+	}
 	if err != nil || at.Term == "" {
 		return at.Record, err
 	}
 	beats, err := s.beats(ctx, n, at.date)
-	return beats[at.Term].on(at.Record), err
+	return beats[beatOf(at.Term, n)].on(at.Record), err
 }
 
 // head returns the commit of an issue's reference, or "" where there is none.
@@ -142,9 +146,12 @@ func (s *issues) commit(ctx context.Context, sha string) (commit, error) {
 }
 
 func (s *issues) remember(c *github.Commit) (commit, error) {
-	r, err := recordOf(c.GetMessage())
+	r, began, err := recordOf(c.GetMessage())
 	if err != nil {
 		return commit{}, err
+	}
+	if began.IsZero() {
+		began = c.GetCommitter().GetDate().Time
 	}
 	r.Version = c.GetSHA()
 	s.mu.Lock()
@@ -152,7 +159,7 @@ func (s *issues) remember(c *github.Commit) (commit, error) {
 	if len(s.commits) >= mostCommits {
 		clear(s.commits)
 	}
-	s.commits[r.Version] = commit{r, c.GetTree().GetSHA(), c.GetCommitter().GetDate().Time}
+	s.commits[r.Version] = commit{r, c.GetTree().GetSHA(), began}
 	return s.commits[r.Version], nil
 }
 
@@ -200,7 +207,11 @@ func (s *issues) write(ctx context.Context, n int, sha string, r record.Record) 
 		}
 	}
 	r.Revision = before.Revision + 1
-	after.Tree, after.Message = &github.Tree{SHA: &tree}, new(messageOf(n, r))
+	var began time.Time // of a term that goes on
+	if r.Term == before.Term {
+		began = before.date
+	}
+	after.Tree, after.Message = &github.Tree{SHA: &tree}, new(messageOf(n, r, began))
 	made, _, err := s.client.Git.CreateCommit(ctx, s.owner, s.name, after, nil)
 	if err != nil {
 		return next, before, s.explained(err)
@@ -243,21 +254,27 @@ func (s *issues) refused(ctx context.Context, n int, sha string, err error) erro
 // Delete implements [record.Records]. It is never called.
 func (s *issues) Delete(context.Context, record.Record) error { return errors.ErrUnsupported }
 
-// List implements [record.Records].
+// List implements [record.Records]. It returns those of all regions where region is empty.
 func (s *issues) List(ctx context.Context, region string) (all []record.Record, err error) {
 	refs, _, err := s.client.Git.ListMatchingRefs(ctx, s.owner, s.name, s.namespace())
 	if err != nil {
 		return nil, s.explained(err)
 	}
 	var oldest time.Time
+	var comments []string
 	for _, ref := range refs {
 		at, err := s.commit(ctx, ref.GetObject().GetSHA())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", ref.GetRef(), err)
-		}
-		if at.Region != region {
+		if errors.Is(err, errNotOurs) { // The other locks are to be seen.
+			s.Logger.Warn("A lock cannot be read", "reference", ref.GetRef(), "err", err)
 			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		if region != "" && at.Region != region {
+			continue
+		}
+		comments = append(comments, at.Term+" "+path.Base(ref.GetRef()))
 		if all = append(all, at.Record); at.Term != "" && (oldest.IsZero() || at.date.Before(oldest)) {
 			oldest = at.date
 		}
@@ -267,7 +284,7 @@ func (s *issues) List(ctx context.Context, region string) (all []record.Record, 
 	}
 	beats, err := s.beats(ctx, 0, oldest)
 	for i, r := range all {
-		all[i] = beats[r.Term].on(r)
+		all[i] = beats[comments[i]].on(r)
 	}
 	return all, err
 }

@@ -50,7 +50,7 @@ type settings struct {
 	Budget int `key:"budget" default:"500" min:"1" unit:"requests an hour"`
 	// Workers is how many locks all processes with the token hold at a time, for the budget
 	// alone. Default: 1.
-	Workers int `key:"workers" default:"1" min:"1" unit:"locks"`
+	Workers int `key:"workers" default:"1" min:"1" max:"1000" unit:"locks"`
 }
 
 // Target is the repository: an issue has one lock, whatever the region.

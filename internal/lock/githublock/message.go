@@ -20,6 +20,7 @@ type message struct {
 	Transitions int64     `json:"transitions"`
 	TTL         string    `json:"ttl,omitempty"`
 	AcquiredAt  time.Time `json:"acquired_at,omitzero"`
+	Began       time.Time `json:"began,omitzero"` // by the server's clock, where an earlier commit began the term
 	Region      string    `json:"region"`
 	Key         string    `json:"key"`
 	Name        string    `json:"name,omitempty"`
@@ -36,8 +37,8 @@ const (
 
 // messageOf is the message of the commit of a record. Each write has another mark, so no two
 // writes are one commit.
-func messageOf(n int, r record.Record) string {
-	m := message{State: free, Length: r.Revision, Transitions: r.Transitions, Region: r.Region, Key: r.Key, Mark: r.Mark}
+func messageOf(n int, r record.Record, began time.Time) string {
+	m := message{State: free, Length: r.Revision, Transitions: r.Transitions, Region: r.Region, Key: r.Key, Mark: r.Mark, Began: began}
 	title := fmt.Sprintf("Lock of issue %d: free", n)
 	if r.Term != "" {
 		m.State, m.Term, m.Node, m.Fence, m.TTL, m.AcquiredAt = held, r.Term, r.Node, r.Fence, r.TTL.String(), r.AcquiredAt.UTC()
@@ -48,12 +49,13 @@ func messageOf(n int, r record.Record) string {
 	return title + "\n\n" + string(text)
 }
 
-// recordOf is the record of a commit's message. The error is of a commit that is not ours.
-func recordOf(text string) (record.Record, error) {
+// recordOf is the record of a commit's message, and when its term began if the message says so.
+// The error is of a commit that is not ours.
+func recordOf(text string) (record.Record, time.Time, error) {
 	var m message
 	_, last, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
 	if err := json.Unmarshal([]byte(last), &m); err != nil || m.Mark == "" || m.Length < 1 || (m.State == held) != (m.Term != "") {
-		return record.Record{}, errNotOurs
+		return record.Record{}, time.Time{}, errNotOurs
 	}
 	r := record.Record{
 		Region: m.Region, Key: m.Key, Revision: m.Length, Mark: m.Mark, Term: m.Term, Transitions: m.Transitions, Fence: m.Fence,
@@ -62,10 +64,10 @@ func recordOf(text string) (record.Record, error) {
 	if m.State == held {
 		var err error
 		if r.TTL, err = time.ParseDuration(m.TTL); err != nil || r.TTL <= 0 {
-			return record.Record{}, errNotOurs
+			return record.Record{}, time.Time{}, errNotOurs
 		}
 	}
-	return r, nil
+	return r, m.Began, nil
 }
 
 // comment is what people and programs read of a lock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ const failedLabel = "failed"
 func labelsOf(query string) ([]string, error) {
 	text, ok := strings.CutPrefix(query, "label:")
 	labels := strings.Split(text, ",")
+	for i, label := range labels {
+		labels[i] = strings.TrimSpace(label)
+	}
 	if !ok || slices.Contains(labels, "") {
 		return nil, fmt.Errorf("%q names no issues; write label:ready, or label:ready,linux for those that have both", query)
 	}
@@ -27,9 +31,9 @@ func labelsOf(query string) ([]string, error) {
 }
 
 // Next implements [lock.Queue]. A query is label:NAME,… of open issues. Those with a label
-// priority:… come first, and then the oldest. Left out are issues that have failed, and of those
-// that somebody is assigned to all but those whose lease is over: the others are locked, or a
-// person's. Whether one that nobody is assigned to is locked is told by Acquire.
+// priority:… come first, and then the oldest. Left out are issues that have failed, that others
+// than the assignee of this provider are assigned to, who are persons, and that are locked. Whether
+// one that nobody is assigned to is locked is told by Acquire.
 func (p *Provider) Next(ctx context.Context, query, region string, keyOf func(task string) string) (tasks []string, err error) {
 	s := p.issues
 	labels, err := labelsOf(query)
@@ -63,12 +67,12 @@ func (p *Provider) free(ctx context.Context, region, key string, issue *github.I
 	if len(issue.Assignees) == 0 {
 		return true, nil
 	}
-	held, err := p.Find(ctx, lock.Query{Region: region, Key: key, Limit: 1})
-	if err != nil || len(held) > 0 {
-		return err == nil && held[0].Left <= 0, err
-	}
 	login := p.issues.assignee(ctx)
-	return !slices.ContainsFunc(issue.Assignees, func(u *github.User) bool { return !strings.EqualFold(u.GetLogin(), login) }), nil
+	if slices.ContainsFunc(issue.Assignees, func(u *github.User) bool { return !strings.EqualFold(u.GetLogin(), login) }) {
+		return false, nil
+	}
+	held, err := p.Find(ctx, lock.Query{Region: region, Key: key, Limit: 1})
+	return err == nil && (len(held) == 0 || held[0].Left <= 0), err
 }
 
 func hasLabel(issue *github.Issue, name string) bool {
@@ -100,25 +104,23 @@ func priorityOf(issue *github.Issue) int {
 	return first
 }
 
-// issueOf reads the issue of a task.
-func (s *issues) issueOf(ctx context.Context, task string) (*github.Issue, error) {
-	n, err := numberOf("", task)
-	if err != nil {
-		return nil, err
-	}
-	issue, _, err := s.client.Issues.Get(ctx, s.owner, s.name, n)
-	return issue, s.explained(err)
-}
-
 // Due implements [lock.Queue].
 func (p *Provider) Due(ctx context.Context, task, query string) (bool, error) {
+	s := p.issues
 	labels, err := labelsOf(query)
 	if err != nil {
 		return false, err
 	}
-	issue, err := p.issues.issueOf(ctx, task)
+	n, err := numberOf("", task)
+	if err != nil {
+		return false, err
+	}
+	issue, _, err := s.client.Issues.Get(ctx, s.owner, s.name, n)
+	if err != nil {
+		return false, s.explained(err)
+	}
 	missing := func(label string) bool { return !hasLabel(issue, label) }
-	return err == nil && issue.GetState() == "open" && !hasLabel(issue, failedLabel) && !slices.ContainsFunc(labels, missing), err
+	return issue.GetState() == "open" && !hasLabel(issue, failedLabel) && !slices.ContainsFunc(labels, missing), nil
 }
 
 // Finish implements [lock.Queue]. A task that is done loses the labels of the query, or its
@@ -140,7 +142,7 @@ func (p *Provider) Finish(ctx context.Context, task, query string, end lock.End)
 		_, _, err = s.client.Issues.Update(ctx, s.owner, s.name, n, github.UpdateIssueRequest{State: new("closed")})
 	default:
 		for _, label := range labels {
-			if _, err = s.client.Issues.RemoveLabelForIssue(ctx, s.owner, s.name, n, label); err != nil && statusOf(err) != http.StatusNotFound {
+			if _, err = s.client.Issues.RemoveLabelForIssue(ctx, s.owner, s.name, n, url.PathEscape(label)); err != nil && statusOf(err) != http.StatusNotFound {
 				return s.explained(err)
 			}
 		}

@@ -84,6 +84,7 @@ func TestQueueOfManyIssues(t *testing.T) {
 
 func TestEndsOfATask(t *testing.T) {
 	t.Parallel()
+	const ready = "label:ready, area/c#?x"
 	s := githubtest.Start(t)
 	p := worker(t, s, "bot")
 	for end, c := range map[lock.End]struct {
@@ -91,10 +92,10 @@ func TestEndsOfATask(t *testing.T) {
 		labels []string
 	}{
 		lock.Done:   {"open", []string{"other"}},
-		lock.Closed: {"closed", []string{"other", "ready"}},
-		lock.Failed: {"open", []string{"failed", "other", "ready"}},
+		lock.Closed: {"closed", []string{"area/c#?x", "other", "ready"}},
+		lock.Failed: {"open", []string{"area/c#?x", "failed", "other", "ready"}},
 	} {
-		task := texts(s.Issue("import", "ready", "other"))[0]
+		task := texts(s.Issue("import", "ready", "other", "area/c#?x"))[0]
 		if due, err := p.Due(t.Context(), task, ready); !due || err != nil {
 			t.Errorf("%v: before: %t, %v", end, due, err)
 		}

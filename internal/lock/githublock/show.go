@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +57,10 @@ func (b beat) on(r record.Record) record.Record {
 	return r
 }
 
-// beats returns the comments of terms by term, of an issue or of all (0), which were written
+// beatOf names the comment of a term at an issue.
+func beatOf(term string, n int) string { return fmt.Sprint(term, " ", n) }
+
+// beats returns the comments of terms by [beatOf], of an issue or of all (0), which were written
 // since a term of that date. A term has one comment, the first that has its name.
 func (s *issues) beats(ctx context.Context, n int, since time.Time) (map[string]beat, error) {
 	beats := make(map[string]beat)
@@ -66,8 +70,9 @@ func (s *issues) beats(ctx context.Context, n int, since time.Time) (map[string]
 			return nil, s.explained(err)
 		}
 		said := commentIn(c.GetBody()).Lock
-		if old, ok := beats[said.WorkerID]; said.WorkerID != "" && (!ok || c.GetID() < old.id) {
-			beats[said.WorkerID] = beat{c.GetID(), strings.ReplaceAll(said.HeartbeatLast, " ", "_")}
+		at := said.WorkerID + " " + path.Base(c.GetIssueURL())
+		if old, ok := beats[at]; said.WorkerID != "" && (!ok || c.GetID() < old.id) {
+			beats[at] = beat{c.GetID(), strings.ReplaceAll(said.HeartbeatLast, " ", "_")}
 		}
 	}
 	return beats, nil
@@ -85,32 +90,36 @@ func (s *issues) Version(ctx context.Context, r record.Record) (string, error) {
 }
 
 // Beat implements [record.Beats].
-func (s *issues) Beat(ctx context.Context, r record.Record) error { return s.tell(ctx, r, false) }
+func (s *issues) Beat(ctx context.Context, r record.Record) (string, error) {
+	return s.tell(ctx, r, false)
+}
 
 // tell edits the comment of a record's term, or writes it where there is none.
-func (s *issues) tell(ctx context.Context, r record.Record, released bool) error {
+func (s *issues) tell(ctx context.Context, r record.Record, released bool) (version string, err error) {
 	n, err := s.number(r.Region, r.Key)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, found, _ := strings.Cut(r.Version, " ")
+	sha, found, _ := strings.Cut(r.Version, " ")
 	if found == "" { // It may be there, without an answer.
 		version, err := s.Version(ctx, r)
 		if err != nil {
-			return err
+			return "", err
 		}
 		_, found, _ = strings.Cut(version, " ")
 	}
 	text, _, _ := strings.Cut(found, " ")
-	body := github.IssueCommentRequest{Body: commentOf(r, released)}
+	body := commentOf(r, released)
 	id, _ := strconv.ParseInt(text, 10, 64) // Empty is 0.
 	if id != 0 {
-		if _, _, err = s.client.Issues.UpdateComment(ctx, s.owner, s.name, id, body); statusOf(err) != http.StatusNotFound {
-			return s.explained(err)
-		}
+		_, _, err = s.client.Issues.UpdateComment(ctx, s.owner, s.name, id, github.IssueCommentRequest{Body: body})
 	}
-	_, _, err = s.client.Issues.CreateComment(ctx, s.owner, s.name, n, body)
-	return s.explained(err)
+	if id == 0 || statusOf(err) == http.StatusNotFound {
+		var made *github.IssueComment
+		made, _, err = s.client.Issues.CreateComment(ctx, s.owner, s.name, n, github.IssueCommentRequest{Body: body})
+		id = made.GetID()
+	}
+	return sha + " " + beat{id, commentIn(body).Lock.HeartbeatLast}.version(), s.explained(err)
 }
 
 // show tells people who has an issue. What fails is logged: the first heartbeat writes the
@@ -145,7 +154,7 @@ func (s *issues) hide(ctx context.Context, g lock.Grant) {
 		return
 	}
 	if err == nil {
-		err = s.tell(ctx, r, true)
+		_, err = s.tell(ctx, r, true)
 	}
 	if login := s.assignee(ctx); err == nil && login != "" {
 		n, _ := s.number(g.Region, g.Key) // Get has it.
@@ -186,9 +195,9 @@ func (s *issues) assignee(ctx context.Context) string {
 }
 
 // sweep deletes the comments of terms that have ended, which were not edited since that time.
-func (p *Provider) sweep(ctx context.Context, region string, before time.Time) (removed int, err error) {
+func (p *Provider) sweep(ctx context.Context, _ string, before time.Time) (removed int, err error) {
 	s := p.issues
-	all, err := s.List(ctx, region)
+	all, err := s.List(ctx, "")
 	if err != nil {
 		return 0, err
 	}
@@ -206,7 +215,7 @@ func (p *Provider) sweep(ctx context.Context, region string, before time.Time) (
 		if !c.GetUpdatedAt().Before(before) {
 			break
 		}
-		if term := commentIn(c.GetBody()).Lock.WorkerID; uuid.Validate(term) == nil && !held[term] {
+		if term := commentIn(c.GetBody()).Lock.WorkerID; uuid.Validate(term) == nil && !held[term] { // A person quotes it, if at all.
 			old = append(old, c.GetID())
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-github/v93/github"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -329,4 +330,27 @@ func TestBudget(t *testing.T) {
 	s.Limit(50)
 	_, _ = p.Find(t.Context(), lock.Query{Region: "DEFAULT", Limit: 1})
 	left(0.0098)
+}
+
+// A person moves the reference to a commit of the program.
+func TestReferenceThatAPersonMoves(t *testing.T) {
+	t.Parallel()
+	s := githubtest.Start(t)
+	token, n := s.Token("bot", githubtest.Push), s.Issue("import")
+	p := open(t, options(s, token))
+	g := acquire(t, p, want(n, "a"))
+	person, err := github.NewClient(github.WithEnterpriseURLs(s.URL(), s.URL()), github.WithAuthToken(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer person.Client().CloseIdleConnections()
+	if _, _, err := person.Git.UpdateRef(t.Context(), "acme", "tasks", p.RefOf(n), github.UpdateRef{SHA: s.Ref("refs/heads/main"), Force: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Renew(t.Context(), []lock.Grant{g}); got[0] != lock.Unknown || err == nil {
+		t.Errorf("renewal: %v, %v", got, err)
+	}
+	if _, err := p.Acquire(t.Context(), want(n, "b")); err == nil || !strings.Contains(err.Error(), "refs/observerd/locks/1: the reference is at a commit that is none of observerd") {
+		t.Errorf("acquire: %v", err)
+	}
 }

@@ -14,8 +14,9 @@ import (
 // that has replaced the record of a silent holder looks for a beat after that. Of a beat and a
 // replacement at the same moment, at least one is seen, whatever the clocks say.
 type Beats interface {
-	// Beat changes the version that Get returns of a record, as long as it is not replaced.
-	Beat(ctx context.Context, r Record) error
+	// Beat changes the version that Get returns of a record, as long as it is not replaced, and
+	// returns the new one: also beside an error where it may have been carried out.
+	Beat(ctx context.Context, r Record) (version string, err error)
 	// Version returns the version that a record would have by now if nothing had replaced it.
 	Version(ctx context.Context, r Record) (string, error)
 }
@@ -34,14 +35,14 @@ func (p *Provider) beat(ctx context.Context, g lock.Grant) (err error) {
 	if err = r.keeps(g); err != nil {
 		return err
 	}
-	err = p.opts.Beats.Beat(ctx, r) // Without an answer, it may have been carried out.
+	version, err := p.opts.Beats.Beat(ctx, r)
 	now, failed := p.get(ctx, g.Region, g.Key)
 	switch {
 	case failed != nil:
 		return errors.Join(err, failed)
 	case now.Term != g.Term:
 		return lock.ErrLost
-	case now.Version == r.Version:
+	case now.Version != version: // An earlier beat, which others saw come, renews nothing now.
 		return cmp.Or(err, errUnseen)
 	}
 	return nil

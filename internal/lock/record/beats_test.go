@@ -17,6 +17,7 @@ type beating struct {
 	*store
 	beats   map[string]int
 	writing func()
+	refuses bool // beats
 }
 
 func (b *beating) beaten(r record.Record) record.Record {
@@ -40,9 +41,13 @@ func (b *beating) Put(ctx context.Context, r record.Record) (record.Record, erro
 	return b.beaten(stored), err
 }
 
-func (b *beating) Beat(_ context.Context, r record.Record) error {
+func (b *beating) Beat(_ context.Context, r record.Record) (string, error) {
+	if b.refuses {
+		return "", errUnanswered
+	}
 	b.beats[r.Term]++
-	return b.answered("beat")
+	r.Version, _, _ = strings.Cut(r.Version, " ")
+	return b.beaten(r).Version, b.answered("beat")
 }
 
 func (b *beating) Version(_ context.Context, r record.Record) (string, error) {
@@ -64,7 +69,7 @@ func TestHolderComesBackWhileItsLockIsTaken(t *testing.T) {
 		g := acquire(t, holder, want("order", "asleep"))
 		_ = refused(t, taker, want("order", "taker"))
 		time.Sleep(time.Minute)
-		b.writing = func() { _ = b.Beat(t.Context(), record.Record{Term: g.Term}) }
+		b.writing = func() { b.beats[g.Term]++ }
 		if left := refused(t, taker, want("order", "taker")); left != time.Minute {
 			t.Errorf("%s are left", left)
 		}
@@ -101,6 +106,33 @@ func TestCallsOfABeat(t *testing.T) {
 	}
 }
 
+// A beat is carried out, and the read after it fails. The next one is refused: what is read then is
+// the first one, which others have seen for as long.
+func TestEarlierBeatIsNoRenewal(t *testing.T) {
+	t.Parallel()
+	b := &beating{store: new(store), beats: make(map[string]int)}
+	p := b.provider()
+	g := acquire(t, p, want("order", "a"))
+	b.answer = func(call string) error {
+		if call == "get" {
+			return errUnanswered
+		}
+		return nil
+	}
+	if got, err := p.Renew(t.Context(), []lock.Grant{g}); err == nil || got[0] != lock.Unknown {
+		t.Errorf("renewal that is not read back: %v, %v", got, err)
+	}
+	b.answer = nil
+	b.refuses = true
+	if got, err := p.Renew(t.Context(), []lock.Grant{g}); err == nil || got[0] != lock.Unknown {
+		t.Errorf("renewal by a beat that was refused: %v, %v", got, err)
+	}
+	b.refuses = false
+	if got, err := p.Renew(t.Context(), []lock.Grant{g}); err != nil || got[0] != lock.Renewed {
+		t.Errorf("renewal: %v, %v", got, err)
+	}
+}
+
 // The store carries out a beat, and shows it to nobody.
 func TestBeatThatNobodySeesRenewsNothing(t *testing.T) {
 	t.Parallel()
@@ -113,7 +145,7 @@ func TestBeatThatNobodySeesRenewsNothing(t *testing.T) {
 
 type unseen struct{}
 
-func (unseen) Beat(context.Context, record.Record) error { return nil }
+func (unseen) Beat(context.Context, record.Record) (string, error) { return "beaten", nil }
 func (unseen) Version(_ context.Context, r record.Record) (string, error) {
 	return r.Version, nil
 }

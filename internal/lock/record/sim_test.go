@@ -54,10 +54,11 @@ type world struct {
 	mu     sync.Mutex
 	wrong  string
 	lost   int
-	holds  map[string]*hold // by term
-	stolen map[string]bool  // terms
-	beats  map[string]int   // by term, where the store has them
-	fences map[string]int64 // the last that was granted, by key
+	holds  map[string]*hold   // by term
+	stolen map[string]bool    // terms
+	beats  map[string][]int64 // by term, where the store has them
+	stamp  atomic.Int64       // of the last beat
+	fences map[string]int64   // the last that was granted, by key
 	terms  map[string]string
 	writes map[string]int64 // the greatest fence of a write, by key
 }
@@ -69,7 +70,7 @@ func newWorld(tally *simtest.Tally, kind string) *world {
 	}
 	w.store.wrote = w.wrote
 	if kind == "with beats" {
-		w.beats = make(map[string]int)
+		w.beats = make(map[string][]int64)
 	}
 	return w
 }
@@ -123,20 +124,22 @@ func (w wire) beaten(r record.Record) record.Record {
 	w.world.mu.Lock()
 	defer w.world.mu.Unlock()
 	beats := w.world.beats[r.Term]
-	if w.lags.Load() {
-		beats--
+	if w.lags.Load() && len(beats) > 0 {
+		beats = beats[:len(beats)-1]
 	}
-	if r.Term != "" && beats > 0 {
-		r.Version = fmt.Sprint(r.Version, " ", beats)
+	if r.Term != "" && len(beats) > 0 {
+		r.Version = fmt.Sprint(r.Version, " ", beats[len(beats)-1])
 	}
 	return r
 }
 
-func (w wire) Beat(ctx context.Context, r record.Record) error {
-	return simtest.Do(ctx, w.Wire, "beat", r.Key, func(context.Context) error {
+func (w wire) Beat(ctx context.Context, r record.Record) (string, error) {
+	r.Version, _, _ = strings.Cut(r.Version, " ")
+	stamp := w.world.stamp.Add(1)
+	return fmt.Sprint(r.Version, " ", stamp), simtest.Do(ctx, w.Wire, "beat", r.Key, func(context.Context) error {
 		w.world.mu.Lock()
 		defer w.world.mu.Unlock()
-		w.world.beats[r.Term]++
+		w.world.beats[r.Term] = append(w.world.beats[r.Term], stamp)
 		w.world.tally.Count("beat")
 		return nil
 	})

@@ -31,9 +31,6 @@ func libraryMetrics(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := github.Open(t.Context(), github.Options{Repository: "acme/tasks", Token: func() (string, error) { return "", nil }, Registerer: reg}); err != nil {
-		t.Fatal(err)
-	}
 	m, err := locks.Open(t.Context(), locks.Options{Provider: p, Registerer: reg})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +65,7 @@ func libraryMetrics(t *testing.T) []byte {
 		if err != nil {
 			return err
 		}
-		if n := 11; len(families) != n {
+		if n := 10; len(families) != n {
 			return fmt.Errorf("%d metrics, want %d", len(families), n)
 		}
 		text.Reset()
@@ -79,6 +76,25 @@ func libraryMetrics(t *testing.T) []byte {
 		}
 		return nil
 	})
+	return text.Bytes()
+}
+
+// githubMetrics are those of the provider of locks of issues.
+func githubMetrics(t *testing.T) []byte {
+	t.Helper()
+	reg := client.NewRegistry()
+	_, err := github.Open(t.Context(), github.Options{Repository: "acme/tasks", Token: func() (string, error) { return "", nil }, Registerer: reg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatal(err, families)
+	}
+	var text bytes.Buffer
+	if _, err := expfmt.MetricFamilyToText(&text, families[0]); err != nil {
+		t.Fatal(err)
+	}
 	return text.Bytes()
 }
 

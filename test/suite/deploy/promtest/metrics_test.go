@@ -56,7 +56,7 @@ func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := readSchema(t, append(text, libraryMetrics(t)...))
+	schema := readSchema(t, append(append(text, libraryMetrics(t)...), githubMetrics(t)...))
 	records, alerts := shippedRules(t)
 	schema.record(t, records)
 	var all []query
