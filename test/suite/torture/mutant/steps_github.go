@@ -15,7 +15,7 @@ func observationOfAComment() Step {
 	return Step{
 		What: "a lease on GitHub is over though the holder edits its comment",
 		Edits: []Edit{{
-			"internal/lock/githublock/issues.go", "return beats[at.Term].on(at.Record), err", "_ = beats\n\treturn at.Record, err",
+			"internal/lock/githublock/issues.go", "return beats[beatOf(at.Term, n)].on(at.Record), err", "_ = beats\n\treturn at.Record, err",
 		}},
 	}
 }
