@@ -45,7 +45,7 @@ go_test       = failed=; \
 # tests of schedule run. So are two contracts of Oracle's source, for which the
 # emulator, in one goroutine, takes a minute there, and the contest with Spring's locks,
 # whose leases other tests of lockdb race for.
-RACE_PACKAGES ?= $(addprefix ./internal/,admin app events/... lock/... lockdb/... observer/... schedule source/... systemd web wiring) ./locks/...
+RACE_PACKAGES ?= $(addprefix ./internal/,admin app lock/... lockdb/... observer/... relay schedule sink/... source/... systemd web wiring) ./locks/...
 RACE_SKIP     ?= ^TestBalance|^TestSpringAndOursExcludeEachOther$$|^TestContract/./polls:_(rows_without_a_timestamp_have_a_share|statements_end_among_equal_timestamps)
 # SQLite's C, translated to Go, is five times slower under the detector and has no
 # races of ours: it is left out. Its driver, which shares memory with us, is not.
@@ -148,7 +148,7 @@ CHECKS ?= 5000
 simulate: ## Run histories in simulated time for MINUTES, CHECKS of each kind a round
 	@end=$$(($$(date +%s) + 60 * $(MINUTES))); \
 	while RAPID_SEED=$(FRESH_SEED) RAPID_CHECKS=$(CHECKS) $(GO) test -count=1 -timeout 2h -v -run '^TestSimulated' \
-	    ./internal/lock ./internal/schedule ./internal/events ./internal/observer $(TESTFLAGS); do \
+	    ./internal/lock ./internal/schedule ./internal/relay ./internal/observer $(TESTFLAGS); do \
 	  [ $$(date +%s) -lt $$end ] || exit 0; \
 	done; exit 1
 

@@ -182,7 +182,7 @@ func (t *tailer) fill(ctx context.Context, h *head, limit int) (err error) {
 	if len(h.events) > 0 || t.after[h.stream] >= h.last {
 		return nil
 	}
-	h.events, err = t.op.db.Log().Read(ctx, h.stream, t.after[h.stream], limit)
+	h.events, err = t.op.db.Log().After(ctx, h.stream, t.after[h.stream], limit)
 	if err == nil && len(h.events) == 0 {
 		t.after[h.stream] = h.last
 	}

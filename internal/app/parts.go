@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,9 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/relay"
 	"github.com/observerd/observerd/internal/schedule"
+	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/internal/wait"
@@ -24,7 +27,7 @@ import (
 // parts work once the coordination database is ready.
 type parts struct {
 	schedule *schedule.Scheduler
-	relays   []*events.Relay
+	relays   []*relay.Relay
 	janitor  *lockdb.Janitor
 
 	// enabled is the switch of the node: without it, it takes no lock at all.
@@ -48,15 +51,15 @@ func (a *App) newParts() (p *parts, err error) {
 		return nil, err
 	}
 	for _, s := range a.cfg.Sinks {
-		relay, err := a.newRelay(s)
+		r, err := a.newRelay(s)
 		if err != nil {
 			return nil, fmt.Errorf("sink %s: %w", s.ID, err)
 		}
-		p.relays = append(p.relays, relay)
+		p.relays = append(p.relays, r)
 	}
 	a.db.OnCommit(func() {
-		for _, relay := range p.relays {
-			relay.Wake()
+		for _, r := range p.relays {
+			r.Wake()
 		}
 	})
 	p.janitor = a.newJanitor()
@@ -78,8 +81,8 @@ func (p *parts) start(ctx context.Context) error {
 		return nil
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
-	for _, relay := range p.relays {
-		p.work.Go(func() { relay.Run(ctx) })
+	for _, r := range p.relays {
+		p.work.Go(func() { r.Run(ctx) })
 	}
 	p.work.Go(func() { p.janitor.Run(ctx) })
 	return nil
@@ -206,31 +209,32 @@ func (a *App) underLock(name string) lockdb.UnderLock {
 	}
 }
 
-func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
-	settings, ok := s.Settings.(events.SinkSettings)
+func (a *App) newRelay(s config.Sink) (*relay.Relay, error) {
+	settings, ok := s.Settings.(sink.Settings)
 	if !ok {
 		return nil, fmt.Errorf("sink %s: the configuration was loaded without the type %q", s.ID, s.Type)
 	}
-	name := wiring.SinkLock(s.ID)
-	var streams []events.Stream
+	name, size := wiring.SinkLock(s.ID), cmp.Or(s.BatchSize, settings.Batch())
+	var streams []relay.Stream
 	for _, o := range a.cfg.Observers {
-		stream := events.Stream{ID: o.ID, Type: o.Type}
+		stream := relay.Stream{ID: o.ID, Type: o.Type}
 		if o.Timestamp != "" {
 			stream.Zone = a.cfg.Sources[o.Source].Location()
 		}
 		streams = append(streams, stream)
 	}
-	return events.NewRelay(events.Options{
-		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
+	return relay.New(relay.Options{
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: size, BatchBytes: s.BatchBytes,
+		Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
-		Open: settings.Opener(events.SinkOptions{
-			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout, Terminal: a.terminal,
-			Ended: func(ctx context.Context, last events.Event) { a.db.Log().Delivered(ctx, last) },
+		Open: settings.Opener(sink.Options{
+			Sink: s.ID, BatchSize: size, BatchBytes: s.BatchBytes,
+			Logger: a.component("sink").With("sink", s.ID), Registerer: a.registry, Stdout: a.stdout, Terminal: a.terminal,
 		}),
-		Lead: func(ctx context.Context) (events.Lease, error) {
+		Lead: func(ctx context.Context) (relay.Lease, error) {
 			lease, err := a.keeper.Acquire(ctx, wiring.LockRequest(a.cfg, name))
 			if errors.Is(err, lock.ErrHeld) {
-				return nil, events.ErrHeld
+				return nil, relay.ErrHeld
 			}
 			if err != nil {
 				return nil, err

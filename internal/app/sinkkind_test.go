@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -41,22 +42,24 @@ func (c *collecting) Check(r field.Report) {
 
 func (*collecting) Probe(context.Context) []kind.Finding { return nil }
 
-func (c *collecting) Opener(events.SinkOptions) func(context.Context) (events.Sink, error) {
-	return func(context.Context) (events.Sink, error) { return c, nil }
+func (*collecting) Batch() int { return 500 }
+
+func (c *collecting) Opener(sink.Options) func(context.Context, sink.Term) (sink.Sink, error) {
+	return func(context.Context, sink.Term) (sink.Sink, error) { return c, nil }
 }
 
-func (c *collecting) Deliver(_ context.Context, batch []events.Event) (int, error) {
+func (c *collecting) Deliver(_ context.Context, batch []events.Event) (sink.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	part := batch[:min(len(batch), c.Most)]
 	for _, e := range part {
 		subject, err := c.Body.Execute(e)
 		if err != nil {
-			return 0, err
+			return sink.Result{}, err
 		}
 		c.seen[e.Stream+"/"+subject] = true
 	}
-	return len(part), nil
+	return sink.StoredAll(part), nil
 }
 
 func (*collecting) Close() error { return nil }

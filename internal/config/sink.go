@@ -17,8 +17,11 @@ type Sink struct {
 	Type string `key:"type" shown:"required" required:"true" oneof:"<sinks>"`
 	// Settings are the keys of the kind. [Load] always sets them.
 	Settings kind.Settings `kinds:"sinks"`
-	// BatchSize is how many events are delivered at once. Default: 500.
-	BatchSize int `key:"batch-size" default:"500" min:"1" max:"10000" unit:"events"`
+	// BatchSize is how many events are delivered at once. Default: what suits the kind.
+	BatchSize int `key:"batch-size" shown:"what suits the type" min:"1" max:"10000" unit:"events"`
+	// BatchBytes ends a batch early whose data is large; it has one event at least.
+	// Default: 4 MiB.
+	BatchBytes int `key:"batch-bytes" default:"4194304" min:"65536" max:"67108864" unit:"bytes"`
 }
 
 // Written are the files to which the sink writes, by key: what its settings have in

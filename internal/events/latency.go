@@ -1,11 +1,6 @@
 package events
 
-import (
-	"sync"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "time"
 
 // Changed returns when the row changed, by its own timestamp. It reports false where that
 // does not say how late the event is: for a row of before the stream, a row that is gone,
@@ -38,51 +33,4 @@ func (e *Event) Latency(zone *time.Location, now time.Time) (time.Duration, bool
 // polled at once to one that waited for a day.
 func LatencyBuckets() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600, 14400, 86400}
-}
-
-// waiting is how long the oldest event of each stream has waited for the sink. The ages
-// are computed when they are collected, on the monotonic clock, so that they grow while a
-// sink hangs.
-type waiting struct {
-	desc *prometheus.Desc
-
-	mu    sync.Mutex
-	since map[string]time.Time // zero: nothing waits
-}
-
-func newWaiting(labels prometheus.Labels) *waiting {
-	return &waiting{desc: prometheus.NewDesc("observerd_relay_lag_seconds",
-		"Age of the oldest event of the stream that the sink has not stored, as the leading node sees it; 0 when it has all.",
-		[]string{"stream"}, labels)}
-}
-
-// set replaces the ages of all streams.
-func (w *waiting) set(ages map[string]time.Duration) {
-	since := make(map[string]time.Time, len(ages))
-	for stream, age := range ages {
-		since[stream] = time.Time{}
-		if age > 0 {
-			since[stream] = time.Now().Add(-age)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.since = since
-}
-
-// Describe implements [prometheus.Collector].
-func (w *waiting) Describe(out chan<- *prometheus.Desc) { out <- w.desc }
-
-// Collect implements [prometheus.Collector].
-func (w *waiting) Collect(out chan<- prometheus.Metric) {
-	w.mu.Lock()
-	since := w.since // It is replaced, never changed.
-	w.mu.Unlock()
-	for stream, at := range since {
-		age := 0.0
-		if !at.IsZero() {
-			age = time.Since(at).Seconds()
-		}
-		out <- prometheus.MustNewConstMetric(w.desc, prometheus.GaugeValue, age, stream)
-	}
 }

@@ -2,8 +2,11 @@ package events
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // ErrStale reports that the sink is claimed by another relay than this one, whose offsets
@@ -16,60 +19,134 @@ var ErrStale = errors.New("another relay has claimed the sink")
 // moved. What a sink has stored of it says nothing of the present log.
 var ErrLogChanged = errors.New("the event log is not as it was when these events were read")
 
-// Backlog is a stream with events that a sink has not stored.
-type Backlog struct {
+// Position is an event of a stream, by its place in a log and by its id.
+type Position struct {
 	Stream string
-	// Acknowledged is the last sequence that the sink has stored, Last the
-	// last one of the stream.
-	Acknowledged, Last int64
-	// Oldest is when the first event that the sink has not stored was logged, and Now when
-	// the backlog was read, both by the log's clock. Oldest is zero where the log holds
-	// none of the events.
-	Oldest, Now time.Time
+	// Log is the id of the event log that has counted Seq.
+	Log uuid.UUID
+	Seq int64
+	ID  uuid.UUID
+	// Batch is a digest of the ids of the events of the stream that were stored in one
+	// step, of which this is the last.
+	Batch uuid.UUID
 }
 
-// age is how long the oldest event had waited when the backlog was read.
-func (b Backlog) age() time.Duration {
+// Is reports whether two positions are of the same event, in whichever log and batch.
+func (p Position) Is(o Position) bool { return p.Stream == o.Stream && p.Seq == o.Seq && p.ID == o.ID }
+
+// Ends returns the last event of each stream of a batch that is stored in one step, in the
+// order in which the streams begin in it.
+func Ends(batch []Event, log uuid.UUID) []Position {
+	var ends []Position
+	at := make(map[string]int)
+	for i := range batch {
+		e := &batch[i]
+		n, known := at[e.Stream]
+		if !known {
+			n = len(ends)
+			at[e.Stream] = n
+			ends = append(ends, Position{})
+		}
+		sum := sha256.Sum256(append(ends[n].Batch[:], e.ID[:]...))
+		ends[n] = Position{Stream: e.Stream, Log: log, Seq: e.Seq, ID: e.ID, Batch: uuid.UUID(sum[:16])}
+	}
+	return ends
+}
+
+// Backlog is a stream with events behind a sink's offset.
+type Backlog struct {
+	Stream string
+	// Offset is the last sequence that the sink needs no more, Last the last one of the
+	// stream, and Next the first one behind the offset that the log holds; 0 where it
+	// holds none.
+	Offset, Next, Last int64
+	// Oldest is when that one was logged, and Now when the backlog was read, both by the
+	// log's clock.
+	Oldest, Now time.Time
+	// Paused says that an operator, or the receiver, has paused the sink.
+	Paused bool
+}
+
+// Age is how long the oldest event had waited when the backlog was read.
+func (b Backlog) Age() time.Duration {
 	if b.Oldest.IsZero() {
 		return 0
 	}
 	return max(0, b.Now.Sub(b.Oldest))
 }
 
-// Stored are events of one stream that a sink has stored, in order and without a
-// gap. There is at least one.
-type Stored struct {
-	// After is the sink's offset behind which they were read.
-	After  int64
+// Range is a part of a stream: the events behind After, up to Last.
+type Range struct {
+	Stream      string
+	After, Last int64
+}
+
+// Step is by how far the offset of a sink moves in one stream.
+type Step struct {
+	// After is the offset behind which the events were read.
+	After int64
+	// Events are all events between After and the new offset, in order. There is at
+	// least one. Their data is not needed.
 	Events []Event
+	// Stored is the last of them that the sink has stored; nil for none: events that a
+	// filter leaves out move the offset alone.
+	Stored *Position
 }
 
 // Stream is the stream of the events.
-func (s Stored) Stream() string { return s.Events[0].Stream }
+func (s Step) Stream() string { return s.Events[0].Stream }
 
 // First is the sequence of the first event.
-func (s Stored) First() int64 { return s.Events[0].Seq }
+func (s Step) First() int64 { return s.Events[0].Seq }
 
-// Last is the sequence of the last event.
-func (s Stored) Last() int64 { return s.Events[len(s.Events)-1].Seq }
+// Last is the sequence of the last event, which is the new offset.
+func (s Step) Last() int64 { return s.Events[len(s.Events)-1].Seq }
 
-// Log is the event log of the coordination database.
+// Mark is what the log knows of a sink in one stream.
+type Mark struct {
+	Stream string
+	// Offset is the last sequence that the sink needs no more.
+	Offset int64
+	// Stored is the last event that the sink has stored; its Seq is 0 for none. Retention
+	// may have taken the event.
+	Stored Position
+	// Adopted says that an operator has the stream go on from its offset, whatever the
+	// sink holds.
+	Adopted bool
+}
+
+// Log is the event log of the coordination database, as the relay of a sink sees it.
 type Log interface {
-	// Backlog returns the streams that hold events past the sink's offset.
+	// Claim stamps the epoch on the sink, so that a relay with an earlier epoch cannot
+	// move its offsets any more, and returns the id of the log. The error is [ErrStale]
+	// when a later epoch has claimed the sink.
+	Claim(ctx context.Context, sink string, epoch int64) (log uuid.UUID, err error)
+	// Backlog returns the streams that hold events past the sink's offset, by name.
 	Backlog(ctx context.Context, sink string) ([]Backlog, error)
-	// Read returns up to limit events after seq, in order; fewer where they
-	// are large, but at least one if there is one.
-	Read(ctx context.Context, stream string, after int64, limit int) ([]Event, error)
-	// Claim stamps the epoch on the sink's offsets, so that a relay with an
-	// earlier epoch cannot move them any more. The error is [ErrStale] when a
-	// later epoch has claimed the sink.
-	Claim(ctx context.Context, sink string, epoch int64) error
+	// Read returns the events of the ranges, at most one range of each stream: range after
+	// range, each in order. It ends early behind as many bytes of data, but returns one
+	// event if there is one.
+	Read(ctx context.Context, ranges []Range, bytes int) ([]Event, error)
 	// Failed notes for people why the sink stores nothing; an empty reason is that it works.
 	// Of a relay with an earlier epoch nothing is noted.
 	Failed(ctx context.Context, sink, reason string, epoch int64) error
-	// Acknowledge moves the sink's offset past what the sink has stored. Once more
-	// does no harm. The error is [ErrStale] when the epoch is not the claim's any more,
-	// and [ErrLogChanged] when the offset is not where the events were read, or the log
-	// does not hold all of them.
-	Acknowledge(ctx context.Context, sink string, stored Stored, epoch int64) error
+	// Move moves offsets of the sink, at most one of each stream. Once more does no harm.
+	// The error is [ErrStale] when the epoch is not the claim's any more, and
+	// [ErrLogChanged] when an offset is not where the events were read, or the log does
+	// not hold all of them; those of other streams may have moved then.
+	Move(ctx context.Context, sink string, steps []Step, epoch int64) error
+	// Marks returns what the log knows of the sink, of each stream of which it knows
+	// something.
+	Marks(ctx context.Context, sink string) ([]Mark, error)
+	// Seek has a stream go on behind what the sink holds: it sets the offset that the mark
+	// has to that one, and remembers the position as stored. The error is [ErrStale] as
+	// above, and [ErrLogChanged] where the mark has changed.
+	Seek(ctx context.Context, sink string, from Mark, offset int64, stored Position, epoch int64) error
+	// Holds returns those of the positions whose event the log has under that id, and
+	// those whose event retention has taken, both as they were given.
+	Holds(ctx context.Context, positions []Position) (held, taken []Position, err error)
+	// Pause has the relays of all nodes leave the sink alone until it is resumed.
+	Pause(ctx context.Context, sink, reason string, epoch int64) error
+	// Delivered compares the log with an event with which the target of a sink ends.
+	Delivered(ctx context.Context, last Event)
 }

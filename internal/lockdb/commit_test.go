@@ -81,7 +81,7 @@ func TestCommitWritesAllOfAChunk(t *testing.T) {
 				if want := int64(2 * n); c.LastSeq != want || c.Rows != want || c.Live != want || c.Version != 2 {
 					t.Errorf("cursor after %d rows: %+v", want, c)
 				}
-				read, err := db.Log().Read(t.Context(), "orders", 0, 2*n+1)
+				read, err := db.Log().After(t.Context(), "orders", 0, 2*n+1)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -195,7 +195,7 @@ func TestLogThatHasGrownAgainIsNoticed(t *testing.T) {
 	for name, look := range map[string]func(t *testing.T, p worker, url string){
 		"a minute later": func(_ *testing.T, p worker, _ string) { p.Log().Doubt() },
 		"by a relay, in the middle of what it reads": func(t *testing.T, p worker, _ string) {
-			if batch, err := p.Log().Read(t.Context(), "orders", 3, 100); err != nil || len(batch) != 9 {
+			if batch, err := p.Log().After(t.Context(), "orders", 3, 100); err != nil || len(batch) != 9 {
 				t.Fatalf("%d events, %v", len(batch), err)
 			}
 		},
@@ -241,7 +241,7 @@ func TestRetentionAndResetsAreNotNoticed(t *testing.T) {
 	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
 		p, witness := startWorker(t, url, "node-a"), startWorker(t, url, "node-b")
 		p.commits(t, "orders", 5)
-		if _, err := witness.Log().Read(t.Context(), "orders", 0, 100); err != nil {
+		if _, err := witness.Log().After(t.Context(), "orders", 0, 100); err != nil {
 			t.Fatal(err)
 		}
 		quiet := func() {
@@ -286,7 +286,7 @@ func TestFileRemembersTheLogOverARestart(t *testing.T) {
 		p.commits(t, "orders", 5)
 		backUp(t, url)
 		p.commits(t, "orders", 5)
-		batch, err := p.Log().Read(t.Context(), "orders", 0, 100)
+		batch, err := p.Log().After(t.Context(), "orders", 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

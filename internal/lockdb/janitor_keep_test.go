@@ -29,7 +29,7 @@ func tenEvents(t *testing.T, db *lockdb.DB, url string) {
 // left fails the test unless the events from first to the tenth are there.
 func left(t *testing.T, db *lockdb.DB, first int64) {
 	t.Helper()
-	events, err := db.Log().Read(t.Context(), "orders", 0, 100)
+	events, err := db.Log().After(t.Context(), "orders", 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestClaimProtectsASinkThatWasNeverFed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		tenEvents(t, db, url)
-		if err := db.Log().Claim(t.Context(), "audit", 1); err != nil {
+		if _, err := db.Log().Claim(t.Context(), "audit", 1); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.Clean(t.Context(), retention()); err != nil {

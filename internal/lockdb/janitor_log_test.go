@@ -31,7 +31,7 @@ func TestCleanLeavesNoGap(t *testing.T) {
 		if _, err := db.Clean(t.Context(), retention()); err != nil {
 			t.Fatal(err)
 		}
-		left, err := db.Log().Read(t.Context(), "orders", 0, 100)
+		left, err := db.Log().After(t.Context(), "orders", 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -259,7 +259,7 @@ func TestCleanForgetsFormerSinks(t *testing.T) {
 // acknowledge has a relay store the stream up to seq.
 func acknowledge(t *testing.T, db *lockdb.DB, sink string, seq int64) {
 	t.Helper()
-	if err := db.Log().Claim(t.Context(), sink, 1); err != nil {
+	if _, err := db.Log().Claim(t.Context(), sink, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := settle(t, db.Log(), sink, "orders", seq, 1); err != nil {

@@ -28,7 +28,7 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 			if err != nil || len(backlog) != 1 {
 				t.Fatalf("backlog: %+v, %v", backlog, err)
 			}
-			next, err := log.Read(ctx, "orders", acknowledged, 1)
+			next, err := log.After(ctx, "orders", acknowledged, 1)
 			if err != nil || len(next) != 1 {
 				t.Fatalf("the next event: %+v, %v", next, err)
 			}
@@ -37,15 +37,15 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 				t.Errorf("the oldest event is of %s at %s, and was logged at %s", b.Oldest, b.Now, next[0].Observed)
 			}
 			b.Oldest, b.Now = time.Time{}, time.Time{}
-			if b != (events.Backlog{Stream: "orders", Acknowledged: acknowledged, Last: 5}) {
+			if b != (events.Backlog{Stream: "orders", Offset: acknowledged, Next: acknowledged + 1, Last: 5}) {
 				t.Fatalf("backlog: %+v", b)
 			}
 		}
 		check(0)
-		if err := log.Claim(ctx, "file", 7); err != nil {
+		if _, err := log.Claim(ctx, "file", 7); err != nil {
 			t.Fatal(err)
 		}
-		if err := log.Claim(ctx, "file", 6); !errors.Is(err, events.ErrStale) {
+		if _, err := log.Claim(ctx, "file", 6); !errors.Is(err, events.ErrStale) {
 			t.Errorf("a former relay claimed the sink: %v", err)
 		}
 		if err := settle(t, log, "file", "orders", 3, 6); !errors.Is(err, events.ErrStale) {
@@ -61,7 +61,7 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 			t.Error(err)
 		}
 		check(3)
-		part, err := log.Read(ctx, "orders", 3, 1)
+		part, err := log.After(ctx, "orders", 3, 1)
 		if err != nil || len(part) != 1 || part[0].Seq != 4 {
 			t.Errorf("read after 3: %+v, %v", part, err)
 		}
@@ -84,7 +84,7 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		g := acquire(t, db, "order-observer-poll")
 		s := db.Store(g)
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 5))
-		if err := db.Log().Claim(t.Context(), "file", 1); err != nil {
+		if _, err := db.Log().Claim(t.Context(), "file", 1); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -124,7 +124,7 @@ func TestReadIsBoundedByBytes(t *testing.T) {
 			ch.Events[i].Data = []byte(`{"note":"` + strings.Repeat("x", 1<<20) + `"}`)
 		}
 		mustCommit(t, s, ch)
-		part, err := db.Log().Read(t.Context(), "orders", 0, 20)
+		part, err := db.Log().After(t.Context(), "orders", 0, 20)
 		if err != nil || len(part) == 0 || len(part) > 10 {
 			t.Errorf("%d events of 1 MiB at once, %v", len(part), err)
 		}
@@ -138,7 +138,7 @@ func TestFormerRelayCannotTouchANewStream(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		ctx, log := t.Context(), db.Log()
 		for _, epoch := range []int64{1, 2} {
-			if err := log.Claim(ctx, "file", epoch); err != nil {
+			if _, err := log.Claim(ctx, "file", epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,7 +150,7 @@ func TestFormerRelayCannotTouchANewStream(t *testing.T) {
 		if err := settle(t, log, "file", "orders", 5, 2); err != nil {
 			t.Errorf("the present relay was refused: %v", err)
 		}
-		if backlog, err := log.Backlog(ctx, "file"); err != nil || len(backlog) != 1 || backlog[0].Acknowledged != 5 {
+		if backlog, err := log.Backlog(ctx, "file"); err != nil || len(backlog) != 1 || backlog[0].Offset != 5 {
 			t.Errorf("backlog %+v, %v", backlog, err)
 		}
 	})
@@ -169,11 +169,11 @@ func settle(t *testing.T, log *eventlog.Log, sink, stream string, seq, epoch int
 			after = o.Acknowledged
 		}
 	}
-	batch, err := log.Read(t.Context(), stream, after, int(seq-after))
+	batch, err := log.After(t.Context(), stream, after, int(seq-after))
 	if err != nil || len(batch) == 0 {
 		t.Fatalf("read %s after %d: %d events, %v", stream, after, len(batch), err)
 	}
-	return log.Acknowledge(t.Context(), sink, events.Stored{After: after, Events: batch}, epoch)
+	return log.Move(t.Context(), sink, []events.Step{{After: after, Events: batch}}, epoch)
 }
 
 // TestAcknowledgesWhatTheLogHolds changes the log, the offset or the claim between a
@@ -206,18 +206,18 @@ func TestAcknowledgesWhatTheLogHolds(t *testing.T) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 5))
 				mustCommit(t, s, chunk(cursorOf(t, s, "stock"), 1))
-				if err := log.Claim(t.Context(), "file", 7); err != nil {
+				if _, err := log.Claim(t.Context(), "file", 7); err != nil {
 					t.Fatal(err)
 				}
 				if err := settle(t, log, "file", "orders", 2, 7); err != nil {
 					t.Fatal(err)
 				}
-				batch, err := log.Read(t.Context(), "orders", 2, 10)
+				batch, err := log.After(t.Context(), "orders", 2, 10)
 				if err != nil || len(batch) != 3 {
 					t.Fatalf("%d events, %v", len(batch), err)
 				}
 				exec(t.Context(), t, url, map[string]string{"postgres": tc.change, "sqlite": tc.change})
-				if err := log.Acknowledge(t.Context(), "file", events.Stored{After: 2, Events: batch}, 7); !errors.Is(err, tc.want) {
+				if err := log.Move(t.Context(), "file", []events.Step{{After: 2, Events: batch}}, 7); !errors.Is(err, tc.want) {
 					t.Errorf("acknowledge: %v, want %v", err, tc.want)
 				}
 			})
@@ -246,7 +246,7 @@ func TestWhyASinkFails(t *testing.T) {
 			}
 			return offsets[0]
 		}
-		if err := log.Claim(t.Context(), "file", 2); err != nil {
+		if _, err := log.Claim(t.Context(), "file", 2); err != nil {
 			t.Fatal(err)
 		}
 		want("")
@@ -258,7 +258,7 @@ func TestWhyASinkFails(t *testing.T) {
 		if now := want("the folder has gone"); !now.FailedAt.Equal(first.FailedAt) {
 			t.Errorf("it fails since %s, and not %s", now.FailedAt, first.FailedAt)
 		}
-		if err := log.Claim(t.Context(), "file", 3); err != nil {
+		if _, err := log.Claim(t.Context(), "file", 3); err != nil {
 			t.Fatal(err)
 		}
 		want("the folder has gone") // It stays until a success.

@@ -11,14 +11,14 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
-	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/events/sink/file"
-	"github.com/observerd/observerd/internal/events/sink/stdout"
 	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/lock/githublock"
 	"github.com/observerd/observerd/internal/lock/kubelease"
 	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/lock/redislock"
+	"github.com/observerd/observerd/internal/sink"
+	"github.com/observerd/observerd/internal/sink/file"
+	"github.com/observerd/observerd/internal/sink/stdout"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/source/mysql"
@@ -40,7 +40,7 @@ var sources = []source.Kind{
 }
 
 // sinks are the kinds of sinks, in the order in which messages name them.
-var sinks = []kind.Kind[events.SinkSettings]{
+var sinks = []kind.Kind[sink.Settings]{
 	stdout.Kind,
 	file.Kind,
 }

@@ -127,7 +127,7 @@ var equipment = regexp.MustCompile(`^(test|tools|interop|examples)(/|$)|test(/|$
 
 // extension matches the folders of kinds of sources and sinks, of lock providers, and of
 // public packages: the core is the product without them.
-var extension = regexp.MustCompile(`^internal/source/(mysql|oracle|postgres|sqlite)(/|$)|^internal/(events/)?sink/[^/]+|^internal/lock/(kubelease|[a-z]+lock)(/|$)|^(locks|guard)(/|$)`)
+var extension = regexp.MustCompile(`^internal/source/(mysql|oracle|postgres|sqlite)(/|$)|^internal/sink/[^/]+|^internal/lock/(kubelease|[a-z]+lock)(/|$)|^(locks|guard)(/|$)`)
 
 // figures of one checkout.
 type figures struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 const (
@@ -57,13 +58,6 @@ func (e *ends) note(stream string, seq int64, id uuid.UUID, began time.Time) {
 	}
 	if seq > e.known[stream].seq && e.back.Before(began) {
 		e.known[stream] = end{seq: seq, id: id, at: time.Now()}
-	}
-}
-
-// noteLast remembers the last of the events, if there is one.
-func (e *ends) noteLast(stream string, batch []events.Event, began time.Time) {
-	if n := len(batch); n > 0 {
-		e.note(stream, batch[n-1].Seq, batch[n-1].ID, began)
 	}
 }
 
@@ -136,14 +130,14 @@ func (l *Log) sawEnds(ctx context.Context, streams []events.Backlog, began time.
 }
 
 // sawEvents is told what a statement has read that was sent at that time.
-func (l *Log) sawEvents(ctx context.Context, stream string, batch []events.Event, began time.Time) {
-	known := l.ends.before(stream, began)
-	for i := range batch {
-		if batch[i].Seq == known.seq && batch[i].ID != known.id {
+func (l *Log) sawEvents(ctx context.Context, batch []events.Event, began time.Time) {
+	for _, last := range events.Ends(batch, uuid.Nil) {
+		known := l.ends.before(last.Stream, began)
+		if slices.ContainsFunc(batch, func(e events.Event) bool { return e.Stream == last.Stream && e.Seq == known.seq && e.ID != known.id }) {
 			l.examine(ctx)
 		}
+		l.ends.note(last.Stream, last.Seq, last.ID, began)
 	}
-	l.ends.noteLast(stream, batch, began)
 }
 
 // wentBack is a stream that does not have its newest event any more.
@@ -185,40 +179,48 @@ func (l *Log) examine(ctx context.Context) {
 		"'observerd status' has all streams", "streams", len(back), "first", back[0].stream, "event", back[0].detail)
 }
 
+// found is what the log has of a stream: where it ends, and the id of the event at a
+// sequence; empty for none.
+type found struct {
+	last int64
+	id   string
+}
+
+// at looks for events where the log should have them, and returns what it has, in the order
+// of the positions; nothing where it is read from a standby.
+func (l *Log) at(ctx context.Context, positions []events.Position) ([]found, error) {
+	var columns [2][]string
+	for _, p := range positions {
+		columns[0], columns[1] = append(columns[0], p.Stream), append(columns[1], strconv.FormatInt(p.Seq, 10))
+	}
+	args, err := l.lists(columns[:])
+	if err != nil {
+		return nil, err
+	}
+	return sqldb.All(ctx, l.db, "compare the ends of the streams", l.sql.SQL().Ends,
+		func(scan sqldb.Scan, f *found) error { return scan(&f.last, &f.id) }, args...)
+}
+
 // goneBack returns the streams that are not as they were known, by name.
 func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
-	streams := slices.Sorted(maps.Keys(known))
-	sequences := make([]string, len(streams))
-	for i, stream := range streams {
-		sequences[i] = strconv.FormatInt(known[stream].seq, 10)
+	var positions []events.Position
+	for _, stream := range slices.Sorted(maps.Keys(known)) {
+		positions = append(positions, events.Position{Stream: stream, Seq: known[stream].seq, ID: known[stream].id})
 	}
-	names, err := l.db.List(streams)
-	if err != nil {
-		return nil, err
-	}
-	numbers, err := l.db.List(sequences)
-	if err != nil {
-		return nil, err
-	}
-	err = l.db.Query(ctx, "compare the ends of the streams", l.sql.SQL().GoneBack, func(scan func(...any) error) error {
-		var n, last int64
-		var found string
-		if err := scan(&n, &last, &found); err != nil {
-			return err
-		}
-		b := wentBack{stream: streams[n-1], known: known[streams[n-1]]}
+	all, err := l.at(ctx, positions)
+	for i, f := range all {
+		b := wentBack{stream: positions[i].Stream, known: known[positions[i].Stream]}
 		b.what = fmt.Sprintf("%d %s", b.known.seq, b.known.id)
 		switch {
-		case last < b.known.seq:
-			b.detail = fmt.Sprintf("%s is not in the log any more, the stream ends at %d", b.what, last)
-		case found != "" && found != b.known.id.String():
-			b.detail = fmt.Sprintf("%s is %s now", b.what, found)
+		case f.last < b.known.seq:
+			b.detail = fmt.Sprintf("%s is not in the log any more, the stream ends at %d", b.what, f.last)
+		case f.id != "" && f.id != b.known.id.String():
+			b.detail = fmt.Sprintf("%s is %s now", b.what, f.id)
 		default: // It stands there, or retention has removed it.
-			return nil
+			continue
 		}
 		back = append(back, b)
-		return nil
-	}, names, numbers)
+	}
 	return back, err
 }
 
@@ -233,15 +235,11 @@ func (l *Log) noteBack(ctx context.Context, back []wentBack) (news int64, err er
 	for _, b := range back {
 		columns[0], columns[1], columns[2] = append(columns[0], b.stream), append(columns[1], b.detail), append(columns[2], b.what)
 	}
-	args := []any{l.opts.Node, ActWentBack}
-	for _, c := range columns {
-		list, err := l.db.List(c)
-		if err != nil {
-			return 0, err
-		}
-		args = append(args, list)
+	lists, err := l.lists(columns)
+	if err != nil {
+		return 0, err
 	}
-	return l.db.Exec(ctx, "note that the event log went back", l.sql.SQL().NoteBack, args...)
+	return l.db.Exec(ctx, "note that the event log went back", l.sql.SQL().NoteBack, append([]any{l.opts.Node, ActWentBack}, lists...)...)
 }
 
 // Delivered notes the last event that a sink holds, as one that was kept over a

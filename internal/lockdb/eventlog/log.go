@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,7 +46,7 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 	began := time.Now()
 	backlog, err := sqldb.All(ctx, l.db, "look for undelivered events", l.sql.SQL().Backlog,
 		func(scan sqldb.Scan, b *events.Backlog) error {
-			return scan(&b.Stream, &b.Acknowledged, &b.Last, sqldb.ScanTime(&b.Oldest), sqldb.ScanTime(&b.Now))
+			return scan(&b.Stream, &b.Offset, &b.Next, &b.Last, sqldb.ScanTime(&b.Oldest), sqldb.ScanTime(&b.Now), &b.Paused)
 		}, sink)
 	if err == nil {
 		l.sawEnds(ctx, backlog, began)
@@ -53,22 +54,44 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 	return backlog, err
 }
 
-// readBytes bounds what one Read holds in memory, beyond its last event.
-const readBytes = 2 << 20
+// Read implements [events.Log].
+func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) ([]events.Event, error) {
+	if len(ranges) == 1 { // Which needs no sort.
+		r := ranges[0]
+		return l.read(ctx, r.Stream, bytes, l.sql.SQL().After, r.Stream, r.After, r.Last-r.After)
+	}
+	var columns [3][]string
+	for _, r := range ranges {
+		columns[0] = append(columns[0], r.Stream)
+		columns[1] = append(columns[1], strconv.FormatInt(r.After, 10))
+		columns[2] = append(columns[2], strconv.FormatInt(r.Last, 10))
+	}
+	args, err := l.lists(columns[:])
+	if err != nil {
+		return nil, err
+	}
+	return l.read(ctx, ranges[0].Stream, bytes, l.sql.SQL().Read, args...)
+}
 
-// errEnough ends a Read before its limit.
+// afterBytes bounds what one After holds in memory, beyond its last event.
+const afterBytes = 2 << 20
+
+// After returns up to limit events of a stream behind a sequence, in order; fewer where they
+// are large, but at least one if there is one.
+func (l *Log) After(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
+	return l.read(ctx, stream, afterBytes, l.sql.SQL().After, stream, after, limit)
+}
+
+// errEnough ends a read before its limit.
 var errEnough = errors.New("enough")
 
-// Read implements [events.Log]. It returns fewer events than the limit where
-// they are large.
-func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
-	batch := make([]events.Event, 0, limit)
-	began, bytes := time.Now(), 0
-	err := l.db.Query(ctx, "read events of "+stream, l.sql.SQL().Read,
+func (l *Log) read(ctx context.Context, first string, bytes int, text string, args ...any) (batch []events.Event, err error) {
+	began := time.Now()
+	err = l.db.Query(ctx, "read events of "+first, text,
 		func(scan func(...any) error) error {
-			ev := events.Event{Stream: stream}
+			var ev events.Event
 			var id string
-			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, &ev.Snapshot,
+			err := scan(&ev.Stream, &ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, &ev.Snapshot,
 				sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data))
 			if err != nil {
 				return err
@@ -77,18 +100,31 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 				return fmt.Errorf("event %d has no valid id", ev.Seq)
 			}
 			batch = append(batch, ev)
-			if bytes += len(ev.Data); bytes > readBytes {
+			if bytes -= len(ev.Data); bytes < 0 {
 				return errEnough
 			}
 			return nil
-		}, stream, after, limit)
+		}, args...)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
 	if err == nil {
-		l.sawEvents(ctx, stream, batch, began)
+		l.sawEvents(ctx, batch, began)
 	}
 	return batch, err
+}
+
+// lists makes each column of texts one parameter.
+func (l *Log) lists(columns [][]string) ([]any, error) {
+	args := make([]any, len(columns))
+	for i, c := range columns {
+		list, err := l.db.List(c)
+		if err != nil {
+			return nil, err
+		}
+		args[i] = list
+	}
+	return args, nil
 }
 
 // Before returns a sequence behind which the events of a stream begin that were logged at
@@ -131,7 +167,7 @@ func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Even
 		if stream != "" && name != stream {
 			continue
 		}
-		part, err := l.Read(ctx, name, max(0, last[name]-int64(limit)), limit)
+		part, err := l.After(ctx, name, max(0, last[name]-int64(limit)), limit)
 		if err != nil {
 			return nil, err
 		}
@@ -156,30 +192,108 @@ func (l *Log) lastSeqs(ctx context.Context) (map[string]int64, error) {
 
 // Claim implements [events.Log]. The epoch stands in a row of its own, without
 // a stream, which every acknowledgement looks at: streams come and go.
-func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
+func (l *Log) Claim(ctx context.Context, sink string, epoch int64) (id uuid.UUID, err error) {
 	n, err := l.db.Exec(ctx, "claim sink "+sink, l.sql.SQL().Claim, sink, epoch)
 	if err == nil && n == 0 {
-		return fmt.Errorf("claim sink %s: %w", sink, events.ErrStale)
+		err = fmt.Errorf("claim sink %s: %w", sink, events.ErrStale)
 	}
-	return err
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return id, l.db.Query(ctx, "read the id of the event log", l.sql.SQL().LogID,
+		func(scan func(...any) error) error { return scan(&id) })
 }
 
-// Acknowledge implements [events.Log]. One statement looks and moves.
-func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored, epoch int64) error {
-	ids := make([]string, len(stored.Events))
-	for i := range stored.Events {
-		ids[i] = stored.Events[i].ID.String()
+// Move implements [events.Log]. One statement looks and moves; offsets of streams of which
+// the sink has had nothing are made before.
+func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch int64) error {
+	var columns [6][]string
+	var begin []string
+	for _, s := range steps {
+		stored := events.Position{}
+		if s.Stored != nil {
+			stored = *s.Stored
+		}
+		if s.After == 0 {
+			begin = append(begin, s.Stream())
+		}
+		for i, text := range []string{
+			s.Stream(), strconv.FormatInt(s.After, 10), strconv.FormatInt(s.Last(), 10), idsOf(s.Events),
+			strconv.FormatInt(stored.Seq, 10), stored.ID.String(),
+		} {
+			columns[i] = append(columns[i], text)
+		}
 	}
-	list, err := l.db.List(ids)
+	if len(begin) > 0 {
+		list, err := l.db.List(begin)
+		if err != nil {
+			return err
+		}
+		if _, err := l.db.Exec(ctx, "make offsets of sink "+sink, l.sql.SQL().Begin, sink, epoch, list); err != nil {
+			return err
+		}
+	}
+	lists, err := l.lists(columns[:])
 	if err != nil {
 		return err
 	}
-	n, err := l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Acknowledge,
-		sink, stored.Stream(), stored.Last(), epoch, stored.After, len(ids), list)
+	n, err := l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Move, append([]any{sink, epoch}, lists...)...)
+	if err != nil || n == int64(len(steps)) {
+		return err
+	}
+	return l.whyNot(ctx, sink, epoch)
+}
+
+// idsOf are the ids of events, one behind the other.
+func idsOf(batch []events.Event) string {
+	text := make([]byte, 0, len(batch)*36)
+	for i := range batch {
+		text = append(text, batch[i].ID.String()...)
+	}
+	return string(text)
+}
+
+// Marks implements [events.Log].
+func (l *Log) Marks(ctx context.Context, sink string) ([]events.Mark, error) {
+	return sqldb.All(ctx, l.db, "read what sink "+sink+" has stored", l.sql.SQL().Marks,
+		func(scan sqldb.Scan, m *events.Mark) error {
+			var id string
+			err := scan(&m.Stream, &m.Offset, &m.Stored.Seq, &id, &m.Adopted)
+			if err == nil && m.Stored.Seq > 0 {
+				m.Stored.Stream = m.Stream
+				m.Stored.ID, err = uuid.Parse(id)
+			}
+			return err
+		}, sink)
+}
+
+// Seek implements [events.Log].
+func (l *Log) Seek(ctx context.Context, sink string, from events.Mark, offset int64, stored events.Position, epoch int64) error {
+	n, err := l.db.Exec(ctx, "set the offset of sink "+sink, l.sql.SQL().Seek, sink, from.Stream, epoch, from.Offset, offset, stored.Seq, stored.ID.String())
 	if err != nil || n > 0 {
 		return err
 	}
 	return l.whyNot(ctx, sink, epoch)
+}
+
+// Holds implements [events.Log].
+func (l *Log) Holds(ctx context.Context, positions []events.Position) (held, taken []events.Position, err error) {
+	found, err := l.at(ctx, positions)
+	for i, f := range found {
+		switch p := positions[i]; {
+		case f.id == p.ID.String():
+			held = append(held, p)
+		case f.id == "" && f.last >= p.Seq:
+			taken = append(taken, p)
+		}
+	}
+	return held, taken, err
+}
+
+// Pause implements [events.Log].
+func (l *Log) Pause(ctx context.Context, sink, reason string, epoch int64) error {
+	_, err := l.db.Exec(ctx, "pause sink "+sink, l.sql.SQL().PauseSink, sink, epoch, l.opts.Node, sqldb.Storable(reason))
+	return err
 }
 
 // Failed implements [events.Log].
@@ -242,7 +356,7 @@ func (l *Log) StoredByAll(ctx context.Context, sinks map[string]bool) (map[strin
 			return nil, err
 		}
 		for _, b := range backlog {
-			stored[b.Stream] = min(stored[b.Stream], b.Acknowledged)
+			stored[b.Stream] = min(stored[b.Stream], b.Offset)
 		}
 	}
 	return stored, nil

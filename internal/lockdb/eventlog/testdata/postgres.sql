@@ -1,20 +1,31 @@
 -- Backlog
 PREPARE "Backlog" AS
-SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
-       (SELECT e.logged_at FROM obs_event e WHERE e.stream = c.stream AND e.seq > coalesce(o.last_seq, 0) ORDER BY e.seq LIMIT 1),
-       clock_timestamp()
+SELECT c.stream, coalesce(o.last_seq, 0), coalesce(e.seq, 0), c.last_seq, e.logged_at, clock_timestamp(), s.paused_at IS NOT NULL
   FROM obs_cursor c
   LEFT JOIN obs_sink_offset o ON o.sink = $1 AND o.stream = c.stream
+  LEFT JOIN obs_sink_offset s ON s.sink = $1 AND s.stream = ''
+  LEFT JOIN obs_event e ON e.stream = c.stream
+                       AND e.seq = (SELECT n.seq FROM obs_event n WHERE n.stream = c.stream AND n.seq > coalesce(o.last_seq, 0) ORDER BY n.seq LIMIT 1)
  WHERE c.last_seq > coalesce(o.last_seq, 0)
  ORDER BY c.stream;
 
--- Read
-PREPARE "Read" AS
-SELECT seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
+-- After
+PREPARE "After" AS
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
   FROM obs_event
  WHERE stream = $1 AND seq > $2
  ORDER BY seq
  LIMIT $3;
+
+-- Read
+PREPARE "Read" AS
+SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
+  FROM (SELECT n, value FROM unnest($1::text[]) WITH ORDINALITY AS l (value, n)) s
+  JOIN (SELECT n, value FROM unnest($2::text[]) WITH ORDINALITY AS l (value, n)) a ON a.n = s.n
+  JOIN (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) l ON l.n = s.n
+ CROSS JOIN obs_event e
+ WHERE e.stream = s.value AND e.seq > CAST(a.value AS BIGINT) AND e.seq <= CAST(l.value AS BIGINT)
+ ORDER BY s.n, e.seq;
 
 -- Next
 PREPARE "Next" AS
@@ -32,21 +43,60 @@ ON CONFLICT (sink, stream) DO UPDATE
    SET epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.epoch <= excluded.epoch;
 
--- Acknowledge
-PREPARE "Acknowledge" AS
-INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
-SELECT $1, $2, $3, $4, clock_timestamp()
- WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4 FOR SHARE)
-   AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
-   AND CAST($6 AS BIGINT) = (
-       SELECT count(*)
-         FROM (SELECT n, value FROM unnest($7::text[]) WITH ORDINALITY AS l (value, n)) b
-        CROSS JOIN obs_event e
-        WHERE e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value
-          AND e.seq > CAST($3 AS BIGINT) - CAST($6 AS BIGINT) AND e.seq <= CAST($3 AS BIGINT))
+-- LogID
+PREPARE "LogID" AS
+SELECT CAST(id AS TEXT) FROM obs_log;
+
+-- Begin
+PREPARE "Begin" AS
+INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at)
+SELECT $1, s.value, 0, $2, clock_timestamp()
+  FROM (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) s
+ WHERE TRUE
+ON CONFLICT (sink, stream) DO NOTHING;
+
+-- Move
+PREPARE "Move" AS
+UPDATE obs_sink_offset AS o
+   SET last_seq = m.last_seq,
+       stored_seq = CASE WHEN m.stored_seq > 0 THEN m.stored_seq ELSE o.stored_seq END,
+       stored_id = CASE WHEN m.stored_seq > 0 THEN m.stored_id ELSE o.stored_id END,
+       adopted = o.adopted AND m.stored_seq = 0,
+       epoch = $2, updated_at = clock_timestamp()
+  FROM (SELECT s.value AS stream, CAST(a.value AS BIGINT) AS after_seq, CAST(l.value AS BIGINT) AS last_seq, i.value AS ids,
+               CAST(p.value AS BIGINT) AS stored_seq, d.value AS stored_id
+          FROM (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) s
+          JOIN (SELECT n, value FROM unnest($4::text[]) WITH ORDINALITY AS l (value, n)) a ON a.n = s.n
+          JOIN (SELECT n, value FROM unnest($5::text[]) WITH ORDINALITY AS l (value, n)) l ON l.n = s.n
+          JOIN (SELECT n, value FROM unnest($6::text[]) WITH ORDINALITY AS l (value, n)) i ON i.n = s.n
+          JOIN (SELECT n, value FROM unnest($7::text[]) WITH ORDINALITY AS l (value, n)) p ON p.n = s.n
+          JOIN (SELECT n, value FROM unnest($8::text[]) WITH ORDINALITY AS l (value, n)) d ON d.n = s.n) m
+ WHERE o.sink = $1 AND o.stream = m.stream AND o.last_seq IN (m.after_seq, m.last_seq)
+   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
+   AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
+                  FROM obs_event e
+                 WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq);
+
+-- Marks
+PREPARE "Marks" AS
+SELECT stream, last_seq, stored_seq, stored_id, adopted FROM obs_sink_offset WHERE sink = $1 AND stream <> '';
+
+-- Seek
+PREPARE "Seek" AS
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, epoch, updated_at)
+SELECT $1, $2, $5, $6, $7, $3, clock_timestamp()
+ WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $3 FOR SHARE)
+   AND (CAST($4 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
 ON CONFLICT (sink, stream) DO UPDATE
-   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
- WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq);
+   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id,
+       epoch = excluded.epoch, updated_at = excluded.updated_at
+ WHERE o.last_seq = $4;
+
+-- PauseSink
+PREPARE "PauseSink" AS
+UPDATE obs_sink_offset
+   SET paused_at = clock_timestamp(), paused_by = $3, pause_reason = $4
+ WHERE sink = $1 AND stream = '' AND epoch = $2 AND paused_at IS NULL;
 
 -- Failed
 PREPARE "Failed" AS
@@ -69,10 +119,9 @@ SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.las
  WHERE s.stream = ''
  ORDER BY s.sink, c.stream;
 
--- GoneBack
-PREPARE "GoneBack" AS
-SELECT l.n,
-       coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
+-- Ends
+PREPARE "Ends" AS
+SELECT coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
        coalesce((SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT)), '')
   FROM (SELECT n, value FROM unnest($1::text[]) WITH ORDINALITY AS l (value, n)) l
   JOIN (SELECT n, value FROM unnest($2::text[]) WITH ORDINALITY AS l (value, n)) s ON s.n = l.n

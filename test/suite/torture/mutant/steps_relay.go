@@ -1,9 +1,10 @@
 package mutant
 
 const (
-	relayFile = "internal/events/round.go"
+	relayFile = "internal/relay/round.go"
+	planFile  = "internal/relay/plan.go"
 	logFile   = "internal/lockdb/eventlog/log_sql.go"
-	fileSink  = "internal/events/sink/file/deliver.go"
+	fileSink  = "internal/sink/file/deliver.go"
 )
 
 // The steps of a delivery.
@@ -11,11 +12,13 @@ const (
 func storeBeforeOffset() Step {
 	return Step{
 		What: "the offset moves before the sink has stored the batch",
-		Edits: []Edit{{relayFile, "\tstored, err = t.hand(ctx, batch)\n", `	t.unsettled = &Stored{After: after, Events: batch}
-	if err := t.settle(ctx); err != nil {
-		return 0, err
+		Edits: []Edit{{relayFile, "\tstored, rejected, err := t.hand(ctx, parts)\n", `	for i := range parts {
+		t.unsettled = append(t.unsettled, events.Step{After: parts[i].after, Events: parts[i].events})
 	}
-	stored, err = t.hand(ctx, batch)
+	if err := t.settle(ctx); err != nil {
+		return 0, nil, err
+	}
+	stored, rejected, err := t.hand(ctx, parts)
 `}},
 	}
 }
@@ -23,7 +26,7 @@ func storeBeforeOffset() Step {
 func acknowledgedPrefix() Step {
 	return Step{
 		What:  "the offset moves to the end of the batch, however much of it the sink has stored",
-		Edits: []Edit{{relayFile, "Events: batch[:stored]}", "Events: batch}"}},
+		Edits: []Edit{{planFile, "Events: p.events[:end], Stored", "Events: p.events, Stored"}},
 	}
 }
 
@@ -40,21 +43,13 @@ func repeatsInSink() Step {
 func eventsOfBatch() Step {
 	return Step{
 		What: "the offset moves past a batch of the relay whatever events the log has in its place",
-		Edits: []Edit{{logFile, `
-         FROM {numbered $7} b
-        CROSS JOIN obs_event e
-        WHERE e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value
-          AND e.seq > CAST($3 AS BIGINT) - CAST($6 AS BIGINT) AND e.seq <= CAST($3 AS BIGINT))
-`, `
-         FROM {numbered $7} b
-        WHERE CAST($3 AS BIGINT) > 0)
-`}},
+		Edits: []Edit{{logFile, "AND m.ids = (", "AND '' <> ("}},
 	}
 }
 
 func offsetOfBatch() Step {
 	return Step{
 		What:  "the offset moves on from wherever it stands, not only from where the batch was read",
-		Edits: []Edit{{logFile, "WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)", "WHERE o.last_seq <= excluded.last_seq"}},
+		Edits: []Edit{{logFile, "AND o.last_seq IN (m.after_seq, m.last_seq)", "AND o.last_seq <= m.last_seq"}},
 	}
 }

@@ -1,0 +1,326 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/sink"
+)
+
+// resumer is a fake sink with positions.
+type resumer struct {
+	*fakeSink
+	log uuid.UUID
+	at  map[string]events.Position
+	err error
+	// opened are the terms for which it was opened.
+	opened []sink.Term
+	asked  int
+}
+
+func (r *rig) resumer() *resumer {
+	s := &resumer{fakeSink: r.sink, log: r.log.id, at: map[string]events.Position{}}
+	r.opts.Open = func(_ context.Context, t sink.Term) (sink.Sink, error) {
+		s.opened = append(s.opened, t)
+		return s, nil
+	}
+	return s
+}
+
+func (s *resumer) Positions(_ context.Context, streams []string) (found []events.Position, _ error) {
+	s.asked++
+	for _, stream := range streams {
+		if p, ok := s.at[stream]; ok {
+			found = append(found, p)
+		}
+	}
+	return found, s.err
+}
+
+func (s *resumer) Deliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
+	result, err := s.fakeSink.Deliver(ctx, batch)
+	for _, p := range result.Stored {
+		p.Log = s.log
+		s.at[p.Stream] = p
+	}
+	return result, err
+}
+
+func (s *resumer) Redeliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
+	return s.fakeSink.Deliver(ctx, batch)
+}
+
+// position is that of an event of orders which was stored in one step behind others.
+func (r *rig) position(from, seq int64) events.Position {
+	var batch []events.Event
+	for ; from <= seq; from++ {
+		batch = append(batch, event("orders", from))
+	}
+	return events.Ends(batch, r.log.id)[0]
+}
+
+// TestRelayComparesItsSink is the table of docs/delivery.md: orders has 10 events, of which
+// the first 5 are acknowledged.
+func TestRelayComparesItsSink(t *testing.T) {
+	for name, tc := range map[string]struct {
+		has    func(r *rig, s *resumer)
+		stored []int64 // afterwards, by the sink
+		halted string
+		logged string
+	}{
+		"the same":                 {func(*rig, *resumer) {}, []int64{6, 7, 8, 9, 10}, "", "Relay leads"},
+		"ahead":                    {func(r *rig, s *resumer) { s.at["orders"] = r.position(6, 8) }, []int64{9, 10}, "", "Sink has stored more than was acknowledged"},
+		"ahead by another batch":   {func(r *rig, s *resumer) { s.at["orders"] = r.position(7, 8) }, nil, "does not know", "Stream halted"},
+		"behind":                   {func(r *rig, s *resumer) { s.at["orders"] = r.position(1, 3) }, []int64{4, 5, 6, 7, 8, 9, 10}, "", "Sink has lost events that it had stored"},
+		"behind what is taken":     {func(r *rig, s *resumer) { s.at["orders"] = r.position(1, 3); r.clean(3) }, []int64{4, 5, 6, 7, 8, 9, 10}, "", "delivering them again"},
+		"behind what was not kept": {func(r *rig, s *resumer) { s.at["orders"] = r.position(1, 3); r.clean(4) }, nil, "the event log has a gap", "Stream halted"},
+		"nothing":                  {func(_ *rig, s *resumer) { clear(s.at) }, nil, "none of the events", "Stream halted"},
+		"nothing, by its own retention": {func(_ *rig, s *resumer) { clear(s.at); s.err = sink.ErrEmptied }, []int64{6, 7, 8, 9, 10}, "",
+			"emptied by its own retention"},
+		"another log": {func(r *rig, s *resumer) {
+			other := r.position(1, 5)
+			other.Log = uuid.Max
+			s.at["orders"] = other
+		}, nil, "does not know", "Stream halted"},
+		"another event": {func(r *rig, s *resumer) {
+			other := r.position(1, 5)
+			other.ID = uuid.Max
+			s.at["orders"] = other
+		}, nil, "does not know", "Stream halted"},
+		"beyond the log": {func(r *rig, s *resumer) { s.at["orders"] = r.position(11, 11) }, nil, "does not know", "Stream halted"},
+		"another log, adopted": {func(r *rig, s *resumer) {
+			r.log.adopted["orders"] = true
+			other := r.position(1, 5)
+			other.Log = uuid.Max
+			s.at["orders"] = other
+		}, []int64{6, 7, 8, 9, 10}, "", "Relay leads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.log.add("orders", upTo(10)...)
+				s := r.resumer()
+				r.log.offsets["orders"], r.log.stored["orders"], s.at["orders"] = 5, r.position(1, 5), r.position(1, 5)
+				tc.has(r, s)
+				r.start()
+				pass(time.Second)
+				r.wantStored("orders", tc.stored)
+				r.wantLogged(tc.logged, 1)
+				halted := 0.0
+				if tc.halted != "" {
+					halted = 1
+					r.wantNoted(tc.halted)
+				}
+				r.wantMetric("observerd_relay_halted_streams", halted)
+				if len(tc.stored) > 0 && s.at["orders"].Seq != 10 {
+					t.Errorf("the sink is at %d", s.at["orders"].Seq)
+				}
+			})
+		})
+	}
+}
+
+// clean has retention take events from the log.
+func (r *rig) clean(upTo int64) { r.log.streams["orders"] = r.log.streams["orders"][upTo:] }
+
+// TestRelayComparesAStreamThatIsNew has the sink know a stream of another log, which the log
+// begins later.
+func TestRelayComparesAStreamThatIsNew(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		old := r.position(1, 3)
+		old.Log = uuid.Max
+		s.at["orders"] = old
+		r.start()
+		pass(time.Second)
+		r.log.add("orders", upTo(2)...)
+		r.log.add("stock", 1)
+		pass(time.Minute)
+		r.wantStored("orders", nil)
+		r.wantStored("stock", upTo(1))
+		r.log.mu.Lock()
+		r.log.adopted["orders"] = true
+		r.log.offsets["orders"] = 0
+		r.log.mu.Unlock()
+		pass(time.Minute)
+		r.wantStored("orders", upTo(2))
+		r.wantLogged("Stream halted", 1)
+		r.wantLogged("Stream goes on", 1)
+	})
+}
+
+// TestRelayComparesAnIdleSink: the target is restored while there is nothing to deliver.
+func TestRelayComparesAnIdleSink(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.log.add("orders", upTo(4)...)
+		r.start()
+		pass(time.Second)
+		s.at["orders"] = r.position(1, 2)
+		pass(2 * time.Minute)
+		r.wantStored("orders", []int64{1, 2, 3, 4, 3, 4})
+		r.wantMetric("observerd_relay_rewinds_total", 1)
+		if s.asked > 4 {
+			t.Errorf("the sink was asked %d times in two minutes", s.asked)
+		}
+	})
+}
+
+// TestRelayOpensASinkAnewThatFailed: what an answer would have said is in its position.
+func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.log.add("orders", upTo(3)...)
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			s.at["orders"] = r.position(1, 3)
+			return 0, errBroken
+		})
+		r.start()
+		pass(time.Millisecond)
+		r.sink.behave(nil)
+		pass(time.Minute)
+		r.wantStored("orders", nil) // It has them, and was not given them again.
+		r.wantOffset("orders", 3)
+		if len(s.opened) != 2 || r.sink.closed != 1 {
+			t.Errorf("opened %d times, closed %d times, want 2 and 1", len(s.opened), r.sink.closed)
+		}
+	})
+}
+
+// TestRelayOfARestoredLog counts terms again that the sink knows.
+func TestRelayOfARestoredLog(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		s.err = &sink.StaleError{Epoch: 99}
+		r.log.add("orders", 1)
+		r.start()
+		pass(time.Millisecond)
+		s.err = nil
+		pass(time.Minute)
+		r.wantStored("orders", upTo(1))
+		if last := s.opened[len(s.opened)-1]; !last.Restored || last.Epoch != 1 || last.Log != r.log.id {
+			t.Errorf("opened for %+v, want a restored log", last)
+		}
+
+		r.log.setEpoch(99) // A later relay has claimed the sink, by the log too.
+		s.err = &sink.StaleError{Epoch: 99}
+		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, s.err })
+		r.log.fail(func(call string) error {
+			if call == "claim" {
+				return events.ErrStale
+			}
+			return nil
+		}, nil)
+		r.log.add("orders", 2)
+		pass(time.Second)
+		r.wantLogged("Relay lost the lead", 1)
+	})
+}
+
+// TestRelayRejection halts a stream at an event that the sink rejects, and no other.
+func TestRelayRejection(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.log.add("orders", upTo(5)...)
+		r.log.add("stock", upTo(5)...)
+		r.sink.rejects = map[uuid.UUID]bool{event("orders", 3).ID: true}
+		r.start()
+		pass(time.Minute)
+		r.wantStored("orders", upTo(2))
+		r.wantOffset("orders", 2)
+		r.wantStored("stock", upTo(5))
+		r.wantLogged("Stream halted", 1)
+		r.wantMetric("observerd_relay_halted_streams", 1)
+		r.sink.mu.Lock()
+		r.sink.rejects = nil // Somebody has made room for it.
+		r.sink.mu.Unlock()
+		pass(time.Minute)
+		r.wantStored("orders", upTo(5))
+		r.wantLogged("Stream goes on", 1)
+		r.wantMetric("observerd_relay_halted_streams", 0)
+	})
+}
+
+// TestRelayFilter moves the offset past what the sink does not want.
+func TestRelayFilter(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Wanted = func(e *events.Event) bool { return e.Stream == "orders" && e.Seq%3 == 0 }
+		r.log.add("orders", upTo(20)...)
+		r.log.add("stock", upTo(7)...)
+		s := r.resumer()
+		r.start()
+		pass(time.Second)
+		r.wantStored("orders", []int64{3, 6, 9, 12, 15, 18})
+		r.wantStored("stock", nil)
+		r.wantOffset("orders", 20)
+		r.wantOffset("stock", 7)
+		if stored := r.log.stored["orders"]; stored.Seq != 18 || s.at["orders"].Seq != 18 || r.log.stored["stock"].Seq != 0 {
+			t.Errorf("the log has %d as the last event that is stored, the sink %d, want 18", stored.Seq, s.at["orders"].Seq)
+		}
+		r.wantMetric("observerd_relay_delivered_events_total", 6)
+	})
+}
+
+func TestRelayPausesASinkThatHasGone(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.log.add("orders", upTo(2)...)
+		r.sink.behave(func(context.Context, []events.Event) (int, error) {
+			return 0, errors.Join(sink.ErrGone, errBroken)
+		})
+		r.start()
+		pass(time.Hour)
+		if r.sink.batches != 1 {
+			t.Errorf("a sink that has gone was given %d batches", r.sink.batches)
+		}
+		r.wantMetric("observerd_relay_lag_events", 2)
+		r.sink.behave(nil)
+		r.log.mu.Lock()
+		r.log.paused = false
+		r.log.mu.Unlock()
+		pass(time.Second)
+		r.wantStored("orders", upTo(2))
+	})
+}
+
+func TestRelayLeavesASinkAloneThatAsksForIt(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.log.add("orders", 1)
+		r.sink.behave(func(context.Context, []events.Event) (int, error) {
+			return 0, &sink.RetryAfter{Err: errBroken, After: 10 * time.Minute}
+		})
+		r.start()
+		pass(9 * time.Minute)
+		if r.sink.batches != 1 || r.lock.tries() != 1 {
+			t.Errorf("%d attempts under %d leases, want one", r.sink.batches, r.lock.tries())
+		}
+		r.sink.behave(nil)
+		pass(2 * time.Minute)
+		r.wantStored("orders", upTo(1))
+	})
+}
+
+// TestRelayServesManyStreamsInFewCalls has 10,000 streams with an event each before a
+// receiver that takes 50 ms.
+func TestRelayServesManyStreamsInFewCalls(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.BatchSize = 500
+		for i := range 10_000 {
+			r.log.add("stream-"+string(rune('a'+i%26))+time.Duration(i).String(), 1)
+		}
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			time.Sleep(50 * time.Millisecond)
+			return len(batch), nil
+		})
+		r.start()
+		pass(10 * time.Second)
+		if len(r.sink.stored) != 10_000 || r.sink.batches > 40 {
+			t.Errorf("%d events are stored in %d batches", len(r.sink.stored), r.sink.batches)
+		}
+		if calls := r.log.count("backlog") + r.log.count("read") + r.log.count("acknowledge"); calls > 150 {
+			t.Errorf("%d calls to the log", calls)
+		}
+	})
+}

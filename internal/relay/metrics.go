@@ -1,0 +1,69 @@
+package relay
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// relayMetrics are those of one relay; the sink is a constant label, so that
+// the relays of a process register side by side.
+type relayMetrics struct {
+	delivered prometheus.Counter
+	failures  prometheus.Counter
+	leads     prometheus.Gauge
+	halted    prometheus.Gauge
+	rewinds   prometheus.Counter
+	lag       *prometheus.GaugeVec
+	waiting   *waiting
+	latency   *prometheus.HistogramVec // type
+}
+
+func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
+	labels := prometheus.Labels{"sink": sink}
+	m := &relayMetrics{
+		delivered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_relay_delivered_events_total", ConstLabels: labels,
+			Help: "Events that the sink has stored and that were acknowledged.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_relay_sink_failures_total", ConstLabels: labels,
+			Help: "Attempts to open the sink, or to deliver to it, that failed.",
+		}),
+		leads: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_leader", ConstLabels: labels,
+			Help: "1 while this node feeds the sink; the sum over all nodes should be 1.",
+		}),
+		halted: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_halted_streams", ConstLabels: labels,
+			Help: "Streams that are not delivered: the event log has a gap, the sink rejects an event, or it holds events that the log does not know.",
+		}),
+		rewinds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_relay_rewinds_total", ConstLabels: labels,
+			Help: "Streams of which the sink had lost events that it had stored, and that were delivered again.",
+		}),
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "observerd_relay_lag_events", ConstLabels: labels,
+			Help: "Events of the stream that the sink has not stored, as the leading node sees it.",
+		}, []string{"stream"}),
+		waiting: newWaiting(labels),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "observerd_relay_delivery_latency_seconds", ConstLabels: labels,
+			Help:    "Time from a row's own timestamp until the sink had stored its event.",
+			Buckets: events.LatencyBuckets(),
+		}, []string{"type"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.rewinds, m.lag, m.waiting, m.latency)
+	}
+	return m
+}
+
+// leave takes back what only a leading relay knows; a lag that stayed behind
+// would be believed for ever.
+func (m *relayMetrics) leave() {
+	m.leads.Set(0)
+	m.halted.Set(0)
+	m.lag.Reset()
+	m.waiting.set(nil)
+}

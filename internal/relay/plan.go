@@ -1,0 +1,169 @@
+package relay
+
+import (
+	"slices"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/sink"
+)
+
+// pending is a stream of a [plan]: what is left to be read of it.
+type pending struct {
+	stream string
+	// offset is where the sink's offset is once what was read is stored; next is the
+	// sequence that must come then, which only of a sink's first event is not offset + 1.
+	offset, next, last int64
+}
+
+// plan is a queue of streams with a backlog. Those at the front are read first.
+type plan struct {
+	queue []pending
+	// size is how many events a batch has at most, streams of how many streams; 0: of as
+	// many as there are.
+	size, streams int
+}
+
+// ranges returns what to read for a batch. The streams at the front share it evenly; what
+// one of them does not need is there for the others.
+func (p *plan) ranges() []events.Range {
+	n := min(len(p.queue), p.size)
+	if p.streams > 0 {
+		n = min(n, p.streams)
+	}
+	if n == 0 {
+		return nil
+	}
+	ranges, left := make([]events.Range, n), p.size
+	for i, s := range p.queue[:n] {
+		take := min(s.last-s.next+1, int64(p.size/n))
+		ranges[i] = events.Range{Stream: s.stream, After: s.next - 1, Last: s.next - 1 + take}
+		left -= int(take)
+	}
+	for i, s := range p.queue[:n] {
+		more := min(s.last-ranges[i].Last, int64(left))
+		ranges[i].Last += more
+		left -= int(more)
+	}
+	return ranges
+}
+
+// part is what a batch has of one stream.
+type part struct {
+	// after is the offset behind which the events were read.
+	after  int64
+	events []events.Event
+	// wanted are those of them that the sink is given.
+	wanted []events.Event
+}
+
+// read takes what was read of the ranges out of the plan, and returns it stream by stream,
+// each up to its first gap. A stream of which more is left goes to the end of the queue.
+// One of which nothing was read, or that has a gap, is left to the next look at the
+// backlog, unless the read may have ended before it.
+func (p *plan) read(batch []events.Event, wanted func(*events.Event) bool) (parts []part) {
+	for len(batch) > 0 {
+		n := 1
+		for n < len(batch) && batch[n].Stream == batch[0].Stream {
+			n++
+		}
+		at := slices.IndexFunc(p.queue, func(s pending) bool { return s.stream == batch[0].Stream })
+		if at < 0 {
+			break // No log answers so.
+		}
+		s, whole := p.queue[at], batch[:n]
+		p.queue, batch = p.queue[at+1:], batch[n:]
+		found := gapless(whole, s.next)
+		if len(found) == 0 {
+			continue
+		}
+		parts = append(parts, newPart(s.offset, found, wanted))
+		s.offset = found[len(found)-1].Seq
+		s.next = s.offset + 1
+		if len(found) == len(whole) && s.offset < s.last {
+			p.queue = append(p.queue, s)
+		}
+	}
+	if len(parts) == 0 {
+		p.queue = nil
+	}
+	return parts
+}
+
+// gapless returns the events that come one after the other from next on.
+func gapless(batch []events.Event, next int64) []events.Event {
+	for i := range batch {
+		if batch[i].Seq != next+int64(i) {
+			return batch[:i]
+		}
+	}
+	return batch
+}
+
+func newPart(after int64, found []events.Event, wanted func(*events.Event) bool) part {
+	p := part{after: after, events: found}
+	if wanted == nil {
+		p.wanted = found
+		return p
+	}
+	for i := range found {
+		if wanted(&found[i]) {
+			p.wanted = append(p.wanted, found[i])
+		}
+	}
+	return p
+}
+
+func (p *part) stream() string { return p.events[0].Stream }
+
+// stored splits the part behind the event that the sink has stored last; nil for none.
+// The step is empty where the offset cannot move, and rest where nothing is left.
+func (p *part) stored(last *events.Position) (step events.Step, stored []events.Event, rest part) {
+	n := 0
+	if last != nil {
+		n = 1 + slices.IndexFunc(p.wanted, func(e events.Event) bool { return e.Seq == last.Seq })
+	}
+	end := len(p.events)
+	if n < len(p.wanted) { // The offset ends before the first that is not stored.
+		end = slices.IndexFunc(p.events, func(e events.Event) bool { return e.Seq == p.wanted[n].Seq })
+	}
+	if end > 0 {
+		step = events.Step{After: p.after, Events: p.events[:end], Stored: last}
+	}
+	if rest.events = p.events[end:]; len(rest.events) > 0 {
+		rest.after, rest.wanted = p.after, p.wanted[n:]
+		if end > 0 {
+			rest.after = p.events[end-1].Seq
+		}
+	}
+	return step, p.wanted[:n], rest
+}
+
+// claims finds, by stream, what a result says of a batch. It returns false for a result
+// that no sound sink gives: of events that are not in the batch, or of a rejection that
+// is not behind what is stored.
+func claims(batch []events.Event, r sink.Result) (stored map[string]*events.Position, rejected map[string]*sink.Rejection, ok bool) {
+	event := func(p events.Position) events.Position {
+		return events.Position{Stream: p.Stream, Seq: p.Seq, ID: p.ID}
+	}
+	given := make(map[events.Position]bool, len(batch))
+	for i := range batch {
+		given[events.Position{Stream: batch[i].Stream, Seq: batch[i].Seq, ID: batch[i].ID}] = true
+	}
+	stored, rejected = make(map[string]*events.Position, len(r.Stored)), make(map[string]*sink.Rejection, len(r.Rejected))
+	for i := range r.Stored {
+		p := &r.Stored[i]
+		if !given[event(*p)] || stored[p.Stream] != nil {
+			return nil, nil, false
+		}
+		stored[p.Stream] = p
+	}
+	for i := range r.Rejected {
+		x := &r.Rejected[i]
+		last := stored[x.Stream]
+		if !given[event(x.Position)] || rejected[x.Stream] != nil || last != nil && last.Seq >= x.Seq {
+			return nil, nil, false
+		}
+		rejected[x.Stream] = x
+	}
+	return stored, rejected, true
+}

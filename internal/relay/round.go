@@ -1,0 +1,297 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/sink"
+)
+
+// round serves the streams that have a backlog with one batch after the other, for about
+// as long as the relay waits between two looks. It reports whether anything was stored.
+func (t *term) round(ctx context.Context) (busy bool, err error) {
+	p, err := t.plan(ctx)
+	if err != nil {
+		return false, err
+	}
+	reading := t.readAhead(ctx, p)
+	defer func() { reading.abandon() }()
+	for until := time.Now().Add(t.opts.Poll); ; {
+		parts, err := reading.wait()
+		if err != nil || len(parts) == 0 {
+			return busy, err
+		}
+		reading = nil
+		if time.Now().Before(until) {
+			reading = t.readAhead(ctx, p)
+		}
+		moved, err := t.serve(ctx, parts)
+		t.adapt(len(parts), err)
+		if moved {
+			busy = true
+			t.progressed()
+		}
+		if err != nil || reading == nil {
+			return busy, err
+		}
+	}
+}
+
+// adapt halves the streams of the next batches when one has failed, which may be for one
+// of them alone, and doubles them when none has: the others get through.
+func (t *term) adapt(streams int, err error) {
+	var sinkErr *sinkError
+	switch {
+	case errors.As(err, &sinkErr):
+		t.streamsAtOnce = max(1, streams/2)
+	case t.streamsAtOnce >= t.opts.BatchSize:
+		t.streamsAtOnce = 0
+	default:
+		t.streamsAtOnce *= 2
+	}
+}
+
+// plan looks which streams have a backlog, and are not halted.
+func (t *term) plan(ctx context.Context) (*plan, error) {
+	backlog, err := t.backlog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := t.compare(ctx, backlog)
+	if err == nil && moved {
+		backlog, err = t.backlog(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{size: t.opts.BatchSize, streams: t.streamsAtOnce}
+	for _, b := range rotate(backlog, t.after) {
+		switch {
+		case b.Paused, t.stays(b.Stream, b.Offset):
+		case b.Offset > 0 && b.Next != b.Offset+1:
+			t.halt(b.Stream, b.Offset, fmt.Errorf("%w: it has nothing at %d, though the stream reaches to %d", ErrGap, b.Offset+1, b.Last))
+		case b.Next > 0: // Or all of the stream has gone with retention; there is nothing to skip.
+			t.try(b.Stream)
+			p.queue = append(p.queue, pending{stream: b.Stream, offset: b.Offset, next: b.Next, last: b.Last})
+		}
+	}
+	return p, nil
+}
+
+func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	backlog, err := t.opts.Log.Backlog(ctx, t.opts.Sink)
+	if err != nil {
+		return nil, fmt.Errorf("look for undelivered events: %w", err)
+	}
+	t.showLag(backlog)
+	return backlog, nil
+}
+
+// showLag keeps the streams that have caught up, or have had no backlog yet, at 0: a
+// missing one could not be told from one that no relay reads.
+func (t *term) showLag(backlog []events.Backlog) {
+	of := make(map[string]events.Backlog, len(backlog))
+	for _, b := range backlog {
+		t.lagged[b.Stream] = true
+		t.ahead = time.Until(b.Now)
+		of[b.Stream] = b
+	}
+	ages := make(map[string]time.Duration, len(t.lagged))
+	for stream := range t.lagged {
+		b := of[stream]
+		t.metrics.lag.WithLabelValues(stream).Set(float64(b.Last - b.Offset))
+		ages[stream] = b.Age()
+	}
+	t.metrics.waiting.set(ages)
+}
+
+// showLatency takes in that the sink has stored these events of one stream.
+func (t *term) showLatency(stored []events.Event) {
+	stream, known := t.streams[stored[0].Stream]
+	if !known || stream.Zone == nil {
+		return
+	}
+	histogram, now := t.metrics.latency.WithLabelValues(stream.Type), time.Now().Add(t.ahead)
+	for i := range stored {
+		if latency, ok := stored[i].Latency(stream.Zone, now); ok {
+			histogram.Observe(latency.Seconds())
+		}
+	}
+}
+
+// rotate returns the streams in order, beginning behind the given one.
+func rotate(backlog []events.Backlog, after string) []events.Backlog {
+	for i, b := range backlog {
+		if b.Stream > after {
+			return append(backlog[i:len(backlog):len(backlog)], backlog[:i]...)
+		}
+	}
+	return backlog
+}
+
+// reading is a batch that is read while the sink stores the one before. The plan is its
+// own until it is done.
+type reading struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	parts  []part
+	err    error
+}
+
+func (t *term) readAhead(ctx context.Context, p *plan) *reading {
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	r := &reading{cancel: cancel, done: make(chan struct{})}
+	t.beat(t.opts.Timeout)
+	go func() {
+		defer close(r.done)
+		r.parts, r.err = t.read(ctx, p)
+	}()
+	return r
+}
+
+// wait returns what was read.
+func (r *reading) wait() ([]part, error) {
+	<-r.done
+	r.cancel()
+	return r.parts, r.err
+}
+
+// abandon ends a reading that nobody waits for; nil is none.
+func (r *reading) abandon() {
+	if r != nil {
+		r.cancel()
+		<-r.done
+	}
+}
+
+// read returns the next batch of the plan; empty when there is none.
+func (t *term) read(ctx context.Context, p *plan) ([]part, error) {
+	ranges := p.ranges()
+	if len(ranges) == 0 {
+		return nil, nil
+	}
+	batch, err := t.opts.Log.Read(ctx, ranges, t.opts.BatchBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read events of %s: %w", ranges[0].Stream, err)
+	}
+	failpoint.Hit("relay.read")
+	return p.read(batch, t.opts.Wanted), nil
+}
+
+// serve delivers the parts of a batch until all of it is stored, and acknowledges what is
+// stored. It reports whether an offset has moved.
+func (t *term) serve(ctx context.Context, parts []part) (moved bool, err error) {
+	for parts = t.unhalted(parts); len(parts) > 0; {
+		t.after = parts[len(parts)-1].stream()
+		n, rest, err := t.deliver(ctx, parts)
+		moved = moved || n > 0
+		if err != nil {
+			return moved, err
+		}
+		parts = rest
+	}
+	return moved, nil
+}
+
+// deliver hands the parts to the sink, acknowledges what it has stored, and returns how
+// many offsets have moved, and what is left of the parts. Streams with an event that the
+// sink rejects are halted.
+func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []part, err error) {
+	stored, rejected, err := t.hand(ctx, parts)
+	var delivered [][]events.Event
+	for i := range parts {
+		step, events, left := parts[i].stored(stored[parts[i].stream()])
+		if len(step.Events) > 0 {
+			t.unsettled = append(t.unsettled, step)
+		}
+		if len(events) > 0 {
+			delivered = append(delivered, events)
+		}
+		if len(left.events) > 0 {
+			rest = append(rest, left)
+		}
+	}
+	moved = len(t.unsettled)
+	if len(stored) > 0 {
+		failpoint.Hit("relay.stored")
+	}
+	if settleErr := t.settle(ctx); settleErr != nil {
+		return moved, nil, settleErr
+	}
+	for _, events := range delivered {
+		t.metrics.delivered.Add(float64(len(events)))
+		t.showLatency(events)
+	}
+	return moved, t.refused(rest, rejected), err
+}
+
+// refused halts the streams with an event that the sink rejects, and returns the others.
+func (t *term) refused(rest []part, rejected map[string]*sink.Rejection) (others []part) {
+	for _, p := range rest {
+		if x := rejected[p.stream()]; x != nil {
+			t.halt(p.stream(), p.after, fmt.Errorf("the sink refuses event %d, %s, for good: %s", x.Seq, x.ID, x.Reason))
+			continue
+		}
+		others = append(others, p)
+	}
+	return others
+}
+
+// hand gives the sink the events of the parts that it wants, and returns what it says of
+// each stream.
+func (t *term) hand(ctx context.Context, parts []part) (map[string]*events.Position, map[string]*sink.Rejection, error) {
+	var batch []events.Event
+	for i := range parts {
+		batch = append(batch, parts[i].wanted...)
+	}
+	if len(batch) == 0 {
+		return nil, nil, nil
+	}
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	result, err := t.sink.Deliver(ctx, batch)
+	stored, rejected, sound := claims(batch, result)
+	switch {
+	case !sound:
+		return nil, nil, &sinkError{errors.New("the sink claims to have stored, or to reject, events that it was not given")}
+	case err != nil:
+		return stored, rejected, &sinkError{fmt.Errorf("deliver: %w", err)}
+	case len(stored) == 0 && len(rejected) == 0:
+		return nil, nil, &sinkError{errors.New("the sink stored nothing and does not say why")}
+	}
+	return stored, rejected, nil
+}
+
+// settle acknowledges what the sink has stored. Shutdown does not interrupt it, since it
+// is brief and saves a repetition; a lost lease forbids it. A repeat after a lost answer
+// changes nothing, and the epoch keeps a late one from moving the offset of another
+// relay. What could not be acknowledged for an error is kept, or each short outage
+// would repeat it in the sink.
+func (t *term) settle(ctx context.Context) error {
+	if len(t.unsettled) == 0 {
+		return nil
+	}
+	if t.lost() {
+		return context.Cause(ctx)
+	}
+	t.beat(stopTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := t.opts.Log.Move(ctx, t.opts.Sink, t.unsettled, t.epoch); err != nil {
+		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled[0].Stream(), err)
+	}
+	for _, step := range t.unsettled {
+		t.resume(step.Stream())
+	}
+	t.unsettled = nil
+	failpoint.Hit("relay.moved")
+	return nil
+}
