@@ -329,6 +329,7 @@ var calls = map[string][]string{
 	"observers pause": {"erp", "--for", "1s"}, "observers resume": {"erp"}, "reload": {"--pid", "PID", "--timeout", "3s"},
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
+	"sinks adopt":        {"--stream", "erp", "--yes"},
 	"locks release":      {"--term", "0198c0de-0000-7000-8000-000000000001"},
 	"locks steal":        {"--term", "0198c0de-0000-7000-8000-000000000001"},
 }

@@ -91,7 +91,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 	flags.StringVar(&c.logLevel, "log-level", "", "the least `level` to log: debug, info, warn or error")
 	root.AddCommand(
 		c.initCommand(), c.runCommand(), c.reloadCommand(), c.validateCommand(), c.doctorCommand(), c.statusCommand(), c.healthcheckCommand(), c.migrateCommand(), c.pollCommand(),
-		c.eventsCommand(), c.schemaCommand(), c.observersCommand(), c.deadCommand(), c.auditCommand(), c.locksCommand(), c.execCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
+		c.eventsCommand(), c.schemaCommand(), c.observersCommand(), c.sinksCommand(), c.deadCommand(), c.auditCommand(), c.locksCommand(), c.execCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
 	)
 	return root
 }

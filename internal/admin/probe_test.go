@@ -15,8 +15,8 @@ import (
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/sink/file"
 	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/sink/file"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
 )

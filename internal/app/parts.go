@@ -224,8 +224,8 @@ func (a *App) newRelay(s config.Sink) (*relay.Relay, error) {
 		streams = append(streams, stream)
 	}
 	return relay.New(relay.Options{
-		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: size, BatchBytes: s.BatchBytes,
-		Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), Wanted: wiring.Wanted(s.Filter),
+		BatchSize: size, BatchBytes: s.BatchBytes, Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(sink.Options{
 			Sink: s.ID, BatchSize: size, BatchBytes: s.BatchBytes,

@@ -20,7 +20,7 @@ func (l *loader) check(cfg *Config) {
 	l.checkLocks(cfg)
 	databaseChecker{l.resolver}.checkSources(cfg.Sources)
 	observerChecker{l.resolver}.checkObservers(cfg)
-	l.checkSinks(cfg.Sinks)
+	l.checkSinks(cfg.Sinks, cfg.Observers)
 	httpChecker{l.resolver}.checkHTTP(&cfg.HTTP)
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // Sink is a receiver of every event.
@@ -17,11 +19,25 @@ type Sink struct {
 	Type string `key:"type" shown:"required" required:"true" oneof:"<sinks>"`
 	// Settings are the keys of the kind. [Load] always sets them.
 	Settings kind.Settings `kinds:"sinks"`
+	// Filter leaves events out.
+	Filter Filter `key:"filter"`
 	// BatchSize is how many events are delivered at once. Default: what suits the kind.
 	BatchSize int `key:"batch-size" shown:"what suits the type" min:"1" max:"10000" unit:"events"`
 	// BatchBytes ends a batch early whose data is large; it has one event at least.
 	// Default: 4 MiB.
 	BatchBytes int `key:"batch-bytes" default:"4194304" min:"65536" max:"67108864" unit:"bytes"`
+}
+
+// Filter says which events a sink is given: those that fit all of its keys. The zero value
+// takes every event.
+type Filter struct {
+	// Types and Streams are those of the events. Default: all.
+	Types   []string `key:"types" shown:"all" unit:"event types"`
+	Streams []string `key:"streams" shown:"all" unit:"observers"`
+	// Changes are new, changed and gone. Default: all.
+	Changes []string `key:"changes" shown:"all" unit:"new, changed, gone"`
+	// SubjectPrefix is what the subjects begin with.
+	SubjectPrefix string `key:"subject-prefix" unit:"text"`
 }
 
 // Written are the files to which the sink writes, by key: what its settings have in
@@ -37,14 +53,38 @@ func (s Sink) Written() map[string]string {
 	return files
 }
 
-func (l *loader) checkSinks(sinks []Sink) {
+func (l *loader) checkSinks(sinks []Sink, observers []Observer) {
 	members := make([]member, len(sinks))
 	for i, s := range sinks {
 		members[i] = member{s.ID, s.Settings}
+		l.checkFilter(fmt.Sprintf("sinks[%d].filter", i), s.Filter, observers)
 	}
 	l.checkFamily("sinks", "sink", "a sink that writes to this place", members)
 	if len(sinks) == 0 && l.OK("sinks") {
 		l.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
+	}
+}
+
+// checkFilter finds names that no event has.
+func (l *loader) checkFilter(path string, f Filter, observers []Observer) {
+	streams := make([]string, len(observers))
+	types := make([]string, len(observers))
+	for i, o := range observers {
+		streams[i], types[i] = o.ID, o.Event
+	}
+	for _, c := range []struct {
+		key, what    string
+		names, known []string
+	}{
+		{".streams", "observer", f.Streams, streams},
+		{".types", "event type", f.Types, types},
+		{".changes", "change", f.Changes, []string{"new", "changed", "gone"}},
+	} {
+		for _, name := range c.names {
+			if !slices.Contains(c.known, name) && l.OK("observers", path+c.key) {
+				l.Reject(path+c.key, "there is no "+c.what+" "+quote(name)+"; "+nearest.Suggest(name, c.known))
+			}
+		}
 	}
 }
 

@@ -56,6 +56,27 @@ UPDATE obs_cursor SET paused = FALSE WHERE stream {among $1} AND paused AND paus
 RETURNING stream, paused_by, paused_until`,
 }
 
+// sinkSQL are the statements that pause sinks, let them go on, and adopt what they hold.
+type sinkSQL struct{ Pause, Resume, Adopt string }
+
+var sinkTexts = sinkSQL{
+	Pause: `
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at, paused_at, paused_by, pause_reason)
+VALUES ($1, '', 0, 0, {now}, {now}, $2, $3)
+ON CONFLICT (sink, stream) DO UPDATE
+   SET paused_at = excluded.paused_at, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
+ WHERE o.paused_at IS NULL`,
+	Resume: `
+UPDATE obs_sink_offset
+   SET paused_at = NULL, paused_by = '', pause_reason = ''
+ WHERE sink = $1 AND stream = '' AND paused_at IS NOT NULL`,
+	Adopt: `
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at, adopted)
+VALUES ($1, $2, 0, 0, {now}, TRUE)
+ON CONFLICT (sink, stream) DO UPDATE SET adopted = TRUE
+ WHERE NOT o.adopted`,
+}
+
 // deadSQL are the statements on the records of poison rows. DeleteDead is run by DropDead and
 // SettleDead.
 type deadSQL struct{ Dead, SettleDead, DeleteDead string }

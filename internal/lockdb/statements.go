@@ -12,6 +12,7 @@ type partSQL struct {
 	Sweep   sweepSQL
 	Account accountSQL
 	Pause   pauseSQL
+	Sink    sinkSQL
 	Dead    deadSQL
 	Janitor janitorSQL
 	Report  reportSQL
@@ -23,7 +24,7 @@ func partTexts(backend string) partSQL {
 	texts := partSQL{
 		Lease: postgresLeaseSQL, Store: postgresStoreSQL, Commit: postgresCommitSQL,
 		Turn: turnTexts, Node: nodeTexts, Stream: streamTexts, Sweep: sweepTexts, Account: accountTexts,
-		Pause: pauseTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operator: operationTexts,
+		Pause: pauseTexts, Sink: sinkTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operator: operationTexts,
 	}
 	if backend == "sqlite" {
 		texts.Lease, texts.Store, texts.Commit = sqliteLeaseSQL, sqliteStoreSQL, sqliteCommitSQL

@@ -96,10 +96,10 @@ type Observer struct {
 	Newest   string        `json:"newest"`
 }
 
-// Pause is why an observer is not polled.
+// Pause is why an observer is not polled, or a sink not fed.
 type Pause struct {
 	// At is when it began. Until is when it ends by itself, by the clock of the
-	// coordination database; zero: not before 'observerd observers resume'.
+	// coordination database; zero: not before it is resumed.
 	At    time.Time `json:"at,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	// By is the actor of the audit table.
@@ -179,6 +179,8 @@ type Sink struct {
 	LastError  string    `json:"last_error,omitempty"`
 	FailedNode string    `json:"failed_node,omitempty"`
 	FailedAt   time.Time `json:"failed_at,omitzero"`
+	// Pause is set while an operator, or the receiver itself, has paused the sink.
+	Pause *Pause `json:"pause,omitempty"`
 }
 
 // Lock is a row of INT_LOCK.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // Options describe the process that reads and writes the log.
@@ -332,6 +333,8 @@ type Offset struct {
 	// the last attempt went well.
 	LastError, FailedNode string
 	FailedAt              time.Time
+	// Pause is set while the sink is paused.
+	Pause *status.Pause
 }
 
 // Offsets returns the position, in every stream, of every sink that a relay has
@@ -339,7 +342,13 @@ type Offset struct {
 func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 	return sqldb.All(ctx, l.db, "read the offsets of sinks", l.sql.SQL().Offsets,
 		func(scan sqldb.Scan, o *Offset) error {
-			return scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt))
+			var p status.Pause
+			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt),
+				sqldb.ScanTime(&p.At), &p.By, &p.Reason)
+			if !p.At.IsZero() {
+				o.Pause = &p
+			}
+			return err
 		})
 }
 

@@ -99,7 +99,8 @@ UPDATE obs_sink_offset
  WHERE sink = $1 AND stream = '' AND epoch = $2 AND (last_error <> $3 OR $3 <> '')`,
 	WhyNot: `SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = ''`,
 	Offsets: `
-SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at
+SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at,
+       s.paused_at, s.paused_by, s.pause_reason
   FROM obs_sink_offset s
  CROSS JOIN obs_cursor c
   LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream

@@ -443,6 +443,27 @@ PREPARE "Pause.EndPauses" AS
 UPDATE obs_cursor SET paused = FALSE WHERE stream = ANY ($1::text[]) AND paused AND paused_until <= clock_timestamp()
 RETURNING stream, paused_by, paused_until;
 
+-- Sink.Pause
+PREPARE "Sink.Pause" AS
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at, paused_at, paused_by, pause_reason)
+VALUES ($1, '', 0, 0, clock_timestamp(), clock_timestamp(), $2, $3)
+ON CONFLICT (sink, stream) DO UPDATE
+   SET paused_at = excluded.paused_at, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
+ WHERE o.paused_at IS NULL;
+
+-- Sink.Resume
+PREPARE "Sink.Resume" AS
+UPDATE obs_sink_offset
+   SET paused_at = NULL, paused_by = '', pause_reason = ''
+ WHERE sink = $1 AND stream = '' AND paused_at IS NOT NULL;
+
+-- Sink.Adopt
+PREPARE "Sink.Adopt" AS
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at, adopted)
+VALUES ($1, $2, 0, 0, clock_timestamp(), TRUE)
+ON CONFLICT (sink, stream) DO UPDATE SET adopted = TRUE
+ WHERE NOT o.adopted;
+
 -- Dead.Dead
 PREPARE "Dead.Dead" AS
 SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN $7 THEN raw ELSE '' END

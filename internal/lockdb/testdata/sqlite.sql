@@ -355,6 +355,27 @@ EXPLAIN
 UPDATE obs_cursor SET paused = FALSE WHERE stream IN (SELECT value FROM json_each(?1)) AND paused AND paused_until <= strftime('%Y-%m-%d %H:%M:%f000', 'now')
 RETURNING stream, paused_by, paused_until;
 
+-- Sink.Pause
+EXPLAIN
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at, paused_at, paused_by, pause_reason)
+VALUES (?1, '', 0, 0, strftime('%Y-%m-%d %H:%M:%f000', 'now'), strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?2, ?3)
+ON CONFLICT (sink, stream) DO UPDATE
+   SET paused_at = excluded.paused_at, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
+ WHERE o.paused_at IS NULL;
+
+-- Sink.Resume
+EXPLAIN
+UPDATE obs_sink_offset
+   SET paused_at = NULL, paused_by = '', pause_reason = ''
+ WHERE sink = ?1 AND stream = '' AND paused_at IS NOT NULL;
+
+-- Sink.Adopt
+EXPLAIN
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at, adopted)
+VALUES (?1, ?2, 0, 0, strftime('%Y-%m-%d %H:%M:%f000', 'now'), TRUE)
+ON CONFLICT (sink, stream) DO UPDATE SET adopted = TRUE
+ WHERE NOT o.adopted;
+
 -- Dead.Dead
 EXPLAIN
 SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN ?7 THEN raw ELSE '' END

@@ -111,7 +111,8 @@ SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = '';
 
 -- Offsets
 PREPARE "Offsets" AS
-SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at
+SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at,
+       s.paused_at, s.paused_by, s.pause_reason
   FROM obs_sink_offset s
  CROSS JOIN obs_cursor c
   LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream

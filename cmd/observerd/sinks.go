@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/status"
+)
+
+func (c *cli) sinksCommand() *cobra.Command {
+	s := sinkCommands{c}
+	return group("sinks", "List, pause, resume and adopt sinks, and print the tables that one needs",
+		s.list(), s.pause(), s.resume(), s.adopt(), s.sql())
+}
+
+// sinkCommands makes the commands below sinks.
+type sinkCommands struct{ *cli }
+
+// sinkState is a sink as JSON has it.
+type sinkState struct {
+	Sink string `json:"sink"`
+	// Type is empty for a sink that the configuration does not have.
+	Type  string `json:"type,omitempty"`
+	State string `json:"state"`
+	Node  string `json:"node,omitempty"`
+	// Waiting are the events that it has not stored, Lag is for how long the oldest has waited.
+	Waiting   int64         `json:"waiting"`
+	Lag       time.Duration `json:"lag_ms"`
+	Pause     *status.Pause `json:"pause,omitempty"`
+	LastError string        `json:"last_error,omitempty"`
+}
+
+func (c sinkCommands) list() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List the sinks and their state", Args: takes(0, 0)}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
+		report, err := operator.Report(ctx)
+		states := sinkStates(operator.SinkTypes(), report)
+		return answer(c.stdout, *output, states, err, func() error {
+			headings := []string{"SINK", "TYPE", "STATE", "NODE", "WAITING", "LAG", "LAST ERROR"}
+			return table(c.stdout, headings, each(states, func(s sinkState) []string {
+				state := s.State
+				if s.Pause != nil {
+					state += s.Pause.Words(report.At, span)
+				}
+				return []string{s.Sink, orDash(s.Type), state, orDash(s.Node), number(s.Waiting), span(s.Lag), orDash(oneLine(s.LastError))}
+			}))
+		})
+	})
+}
+
+// sinkStates sums the streams of each sink up: those of the configuration, in its order, and
+// then others that were fed once.
+func sinkStates(types []admin.SinkType, report status.Report) []sinkState {
+	states, at := []sinkState{}, make(map[string]int)
+	for _, t := range types {
+		at[t.ID] = len(states)
+		states = append(states, sinkState{Sink: t.ID, Type: t.Type, State: "new"})
+	}
+	for _, s := range report.Sinks {
+		if _, known := at[s.Sink]; !known {
+			at[s.Sink] = len(states)
+			states = append(states, sinkState{Sink: s.Sink})
+		}
+		sum := &states[at[s.Sink]]
+		sum.State, sum.Node, sum.Pause, sum.LastError = status.StateActive, s.Node, s.Pause, s.LastError
+		sum.Waiting, sum.Lag = sum.Waiting+s.Last-s.Offset, max(sum.Lag, s.Lag)
+		switch {
+		case s.Pause != nil:
+			sum.State = status.StatePaused
+		case sum.Type == "":
+			sum.State = status.StateRemoved
+		case s.LastError != "":
+			sum.State = "failing"
+		}
+	}
+	return states
+}
+
+// act makes a command that does something to one sink.
+func (c sinkCommands) act(cmd *cobra.Command, do operation) *cobra.Command {
+	cmd.Args = takes(1, 1)
+	output, timeout, by := outputFlag(cmd), timeoutFlag(cmd, operateTimeout), byFlags(cmd)
+	return c.operates(cmd, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator, args []string) error {
+		changed, result, err := do(ctx, operator, args[0], by())
+		if err != nil {
+			return err
+		}
+		done := struct {
+			Sink    string `json:"sink"`
+			Changed bool   `json:"changed"`
+			Result  string `json:"result"`
+		}{args[0], changed, result}
+		return answer(c.stdout, *output, done, nil, func() error {
+			_, err := fmt.Fprintf(c.stdout, "%s: %s\n", done.Sink, done.Result)
+			return err
+		})
+	})
+}
+
+func (c sinkCommands) pause() *cobra.Command {
+	return c.act(&cobra.Command{
+		Use:   "pause ID",
+		Short: "Stop feeding a sink on every node until it is resumed",
+		Long: `Stop feeding a sink on every node until it is resumed. The pause is kept in the
+coordination database and outlives restarts. The events that the sink lacks are kept,
+however long that is; a batch that is on its way is still delivered.`,
+		Example: `  observerd sinks pause shop --reason "SHOP-77, the receiver is rebuilt"`,
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+		changed, err := operator.PauseSink(ctx, id, by)
+		return changed, either(changed, "paused", "was paused already"), err
+	})
+}
+
+func (c sinkCommands) resume() *cobra.Command {
+	return c.act(&cobra.Command{
+		Use:     "resume ID",
+		Short:   "Let a paused sink be fed again",
+		Example: `  observerd sinks resume shop --reason "SHOP-77 is done"`,
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+		changed, err := operator.ResumeSink(ctx, id, by)
+		return changed, either(changed, "resumed", "is not paused"), err
+	})
+}
+
+func (c sinkCommands) adopt() *cobra.Command {
+	var stream string
+	var yes bool
+	cmd := c.act(&cobra.Command{
+		Use:   "adopt ID",
+		Short: "Let a halted stream of a sink go on from its offset, whatever the sink holds",
+		Long: `Let a stream go on from its offset that was halted because the sink holds events that
+the event log does not know, or none of those that it has stored. Events behind the
+offset are delivered, and none before it. The relay goes on within seconds, and compares
+again once the next event of the stream is stored.
+
+Find out first why they differ: another cluster may feed this target, or the target was
+restored, and lacks events that are in the log.`,
+		Example: `  observerd sinks adopt inbox --stream warehouse-orders --reason "INC-4711, the target was made anew"`,
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+		question := fmt.Sprintf("Let %s go on from the offset of %s, whatever the sink holds?", stream, id)
+		if err := observerCommands(c).confirm(ctx, yes, question); err != nil {
+			return false, "", err
+		}
+		changed, err := operator.AdoptSink(ctx, id, stream, by)
+		return changed, either(changed, "goes on from the offset of "+stream, "was told so already, and has stored nothing since"), err
+	})
+	cmd.Flags().StringVar(&stream, "stream", "", "the `stream`, which is the id of its observer")
+	_ = cmd.MarkFlagRequired("stream")
+	_ = cmd.RegisterFlagCompletionFunc("stream", c.completeObserver)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (c sinkCommands) sql() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sql ID",
+		Short: "Print the statements that make the tables of a sink",
+		Long: `Print the statements that make the tables of a sink of type sql, and the rights that it
+needs, for the owner of that database to review and run.`,
+		Example: `  observerd sinks sql inbox | psql "$TARGET"`,
+		Args:    takes(1, 1),
+	}
+	timeout := timeoutFlag(cmd, operateTimeout)
+	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(_ context.Context, operator *admin.Operator, args []string) error {
+		text, err := operator.SinkSQL(args[0])
+		if err == nil {
+			_, err = fmt.Fprint(c.stdout, text)
+		}
+		return err
+	})
+}
