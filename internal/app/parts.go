@@ -15,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/relay"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/sink"
@@ -29,6 +30,7 @@ type parts struct {
 	schedule *schedule.Scheduler
 	relays   []*relay.Relay
 	janitor  *lockdb.Janitor
+	log      *eventlog.Log
 
 	// enabled is the switch of the node: without it, it takes no lock at all.
 	enabled bool
@@ -36,7 +38,7 @@ type parts struct {
 	mu sync.Mutex
 	// stopped says that stop came, before or after start.
 	stopped bool
-	// cancel ends the relays and the janitor; work waits for them.
+	// cancel ends the relays, the janitor and the notices; work waits for them.
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
@@ -57,10 +59,10 @@ func (a *App) newParts() (p *parts, err error) {
 		}
 		p.relays = append(p.relays, r)
 	}
+	p.log = a.db.Log()
 	a.db.OnCommit(func() {
-		for _, r := range p.relays {
-			r.Wake()
-		}
+		p.wake()
+		p.log.Announce()
 	})
 	p.janitor = a.newJanitor()
 	return p, nil
@@ -85,7 +87,15 @@ func (p *parts) start(ctx context.Context) error {
 		p.work.Go(func() { r.Run(ctx) })
 	}
 	p.work.Go(func() { p.janitor.Run(ctx) })
+	p.work.Go(func() { p.log.Notices(ctx, p.wake) })
 	return nil
+}
+
+// wake has the relays look for events at once.
+func (p *parts) wake() {
+	for _, r := range p.relays {
+		r.Wake()
+	}
 }
 
 // stop ends them in that order, so that the commits of the last polls are still

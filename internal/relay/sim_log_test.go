@@ -102,7 +102,8 @@ func (l *simLog) waive() (found bool) {
 func (l *simLog) adopt() (found bool) {
 	for stream, last := range l.last {
 		if l.offsets[stream] < last {
-			l.adopted[stream], l.offsets[stream], found = true, l.offsets[stream], true
+			l.adopted[stream], found = true, true
+			l.offsets[stream] += 0 // It has a row now.
 		}
 	}
 	return found

@@ -94,7 +94,7 @@ type Resumer interface {
 }
 
 // RetryAfter is the error of a sink that asked to be left alone for a time.
-type RetryAfter struct {
+type RetryAfter struct { //nolint:errname // It is called as the header that it stands for.
 	Err error
 	// After is how long, from now.
 	After time.Duration

@@ -34,11 +34,13 @@ type Log struct {
 	sql  *sqldb.Statements[logSQL]
 	opts Options
 	ends ends
+	// news is of a commit that no notice was sent for.
+	news chan struct{}
 }
 
 // New returns the event log of a database.
 func New(db *sqldb.DB, o Options) *Log {
-	return &Log{db: db, sql: sqldb.NewStatements(db, logTexts), opts: o}
+	return &Log{db: db, sql: sqldb.NewStatements(db, logTexts), opts: o, news: make(chan struct{}, 1)}
 }
 
 // Backlog implements [events.Log]: one query finds every stream that holds

@@ -2,7 +2,7 @@ package eventlog
 
 // logSQL are the statements of [Log]; see [sqldb.Rendering.SQL] for their tokens.
 type logSQL struct {
-	Backlog, After, Read, Next, LastSeqs, Claim, LogID, Begin, Move, Marks, Seek, PauseSink, Failed, WhyNot, Offsets, Ends, NoteBack string
+	Backlog, After, Read, Next, LastSeqs, Claim, LogID, Begin, Move, Marks, Seek, PauseSink, Notify, Failed, WhyNot, Offsets, Ends, NoteBack string
 }
 
 // Backlog costs one row of the log for each stream that has a backlog.
@@ -88,6 +88,7 @@ ON CONFLICT (sink, stream) DO UPDATE
    SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id,
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4`,
+	Notify: `SELECT pg_notify($1, '')`,
 	PauseSink: `
 UPDATE obs_sink_offset
    SET paused_at = {now}, paused_by = $3, pause_reason = $4

@@ -98,6 +98,10 @@ UPDATE obs_sink_offset
    SET paused_at = clock_timestamp(), paused_by = $3, pause_reason = $4
  WHERE sink = $1 AND stream = '' AND epoch = $2 AND paused_at IS NULL;
 
+-- Notify
+PREPARE "Notify" AS
+SELECT pg_notify($1, '');
+
 -- Failed
 PREPARE "Failed" AS
 UPDATE obs_sink_offset
