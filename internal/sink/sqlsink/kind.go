@@ -1,0 +1,197 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/pgsession"
+	"github.com/observerd/observerd/internal/sink"
+)
+
+// Kind is the kind of sink that is of type sql in the configuration.
+var Kind = kind.Kind[sink.Settings]{Name: "sql", Settings: func() sink.Settings { return new(settings) }}
+
+type settings struct {
+	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with the parameters of libpq.
+	// Required.
+	URL     field.URL `key:"url" shown:"required for sql" required:"true" schemes:"postgres|postgresql"`
+	URLFile string    `key:"url-file" unit:"file name"`
+	// Schema has the tables. Default: public.
+	Schema string `key:"schema" default:"public" unit:"name"`
+	// Create makes the tables where they are missing. Default: false.
+	Create bool `key:"create" default:"false"`
+}
+
+// DDL returns the statements that make the tables.
+func (s *settings) DDL() string { return DDL(s.Schema) }
+
+// Target is the schema: two sinks would write one feed.
+func (s *settings) Target() (key, place string) {
+	config, err := parse(s.URL.Reveal())
+	if err != nil {
+		return "", "" // Check says so.
+	}
+	return "url", fmt.Sprintf("%s:%d/%s %s", config.Host, config.Port, config.Database, s.Schema)
+}
+
+func (s *settings) Check(r field.Report) {
+	if _, err := parse(s.URL.Reveal()); err != nil {
+		r.Reject("url", err.Error())
+	}
+	if len(s.Schema) > 63 || strings.Contains(s.Schema, "\x00") {
+		r.Reject("schema", "this is no name of a schema; write one of at most 63 bytes")
+	}
+}
+
+// Batch is where a larger one stores hardly more a second.
+func (*settings) Batch() int { return 1000 }
+
+// Opener implements [sink.Settings].
+func (s *settings) Opener(o sink.Options) func(context.Context, sink.Term) (sink.Sink, error) {
+	opts := Options{Sink: o.Sink, URL: s.URL.Reveal(), Schema: s.Schema, Create: s.Create}
+	return func(ctx context.Context, t sink.Term) (sink.Sink, error) {
+		opened, err := Open(ctx, opts, t)
+		if err != nil {
+			return nil, err // Not a nil *Sink, which is no nil sink.Sink.
+		}
+		return opened, nil
+	}
+}
+
+// parse reads the URL. Of several hosts one counts that can be written, unless the URL says
+// otherwise. An error does not repeat it.
+func parse(url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return nil, fmt.Errorf("a file that the URL names cannot be read: %w", file)
+	}
+	if err != nil {
+		return nil, errors.New("this is no URL of PostgreSQL; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, " +
+			"and encode what is no letter or digit in a password, as %40 for @")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 5 * time.Second
+	}
+	if config.ValidateConnect == nil && len(config.Fallbacks) > 0 {
+		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	pgsession.Pin(config.RuntimeParams, "client_encoding", pgsession.Encoding)
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "observerd"
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	return config, nil
+}
+
+// Probe has the server plan what a sink would run, which asks for tables, columns, keys and
+// rights.
+func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
+	config, err := parse(s.URL.Reveal())
+	if err != nil {
+		return []kind.Finding{{Err: err}}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return []kind.Finding{{Err: explained(ctx, "connect", err)}}
+	}
+	probed := &Sink{conn: conn, sql: newStatements(s.Schema)}
+	defer func() { _ = probed.Close() }()
+	findings, err = probed.probe(ctx, s.Schema, s.Create)
+	if err != nil {
+		findings = append(findings, kind.Finding{Err: explained(ctx, "look at the target", err)})
+	}
+	return findings
+}
+
+func (s *Sink) probe(ctx context.Context, schema string, create bool) (findings []kind.Finding, err error) {
+	find := func(warning bool, format string, args ...any) {
+		findings = append(findings, kind.Finding{Warning: warning, Err: fmt.Errorf(format, args...)})
+	}
+	var version int
+	var encoding string
+	var readOnly, noSchema, noTables, mayCreate bool
+	if err := s.conn.QueryRow(ctx, serverSQL, schema).Scan(&version, &encoding, &readOnly, &mayCreate); err != nil {
+		return nil, err
+	}
+	if err := s.conn.QueryRow(ctx, missingSQL, schema).Scan(&noSchema, &noTables); err != nil {
+		return nil, err
+	}
+	if version < 130000 {
+		find(false, "the server is PostgreSQL %d; a feed needs version 13", version/10000)
+	}
+	if readOnly {
+		find(false, "%s", advice["25006"])
+	}
+	if encoding != pgsession.Encoding {
+		find(true, "the encoding of the database is %s: an event with a character that it lacks is refused; make one with ENCODING 'UTF8'", encoding)
+	}
+	switch {
+	case noTables && !create:
+		find(false, "%s", advice["42P01"])
+		return findings, nil
+	case noTables && !mayCreate:
+		find(false, "the tables are not there, and the role may not make them; run GRANT CREATE ON SCHEMA, or on the database where there is no schema, or have its owner run what 'observerd sinks sql' prints")
+		return findings, nil
+	case noTables:
+		return findings, nil
+	}
+	for statement, args := range map[string][]any{
+		s.sql.claim: {"", uuid.Nil, 0, uuid.Nil}, s.sql.claimed: {""}, s.sql.positions: {"", []string{}},
+		s.sql.store: append(append([]any{"", uuid.Nil, 0, uuid.Nil}, positionColumns(nil)...), eventColumns(nil)...),
+	} {
+		if _, err := s.conn.Exec(ctx, "EXPLAIN "+statement, args...); err != nil {
+			return findings, err
+		}
+	}
+	rows, _ := s.conn.Query(ctx, columnsSQL, schema) // The error comes with the rows.
+	var column, found, wanted string
+	var refuses bool
+	_, err = pgx.ForEachRow(rows, []any{&column, &found, &wanted, &refuses}, func() error {
+		if refuses {
+			find(false, "the column %s has no default and must not be NULL: every event is refused; give it a default", column)
+		} else {
+			find(true, "the column %s is %s and not %s; compare it with what 'observerd sinks sql' prints", column, found, wanted)
+		}
+		return nil
+	})
+	return findings, err
+}
+
+// serverSQL asks what a server can and lets the role do in the schema $1.
+const serverSQL = `
+SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('transaction_read_only')::bool,
+       coalesce((SELECT pg_catalog.has_schema_privilege(n.oid, 'CREATE') FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text::name),
+                pg_catalog.has_database_privilege(current_database(), 'CREATE'))`
+
+// columnsSQL lists the columns that have another type than ours, and those of others which
+// refuse every row.
+const columnsSQL = `
+WITH ours (relname, attname, type) AS (
+  VALUES ('obs_feed', 'sink', 'text'), ('obs_feed', 'stream', 'text'), ('obs_feed', 'log', 'uuid'), ('obs_feed', 'epoch', 'bigint'),
+         ('obs_feed', 'seq', 'bigint'), ('obs_feed', 'event_id', 'uuid'), ('obs_feed', 'batch', 'uuid'), ('obs_feed', 'updated_at', 'timestamp with time zone'),
+         ('obs_feed_event', 'id', 'bigint'), ('obs_feed_event', 'event_id', 'uuid'), ('obs_feed_event', 'sink', 'text'),
+         ('obs_feed_event', 'stream', 'text'), ('obs_feed_event', 'seq', 'bigint'), ('obs_feed_event', 'type', 'text'),
+         ('obs_feed_event', 'subject', 'text'), ('obs_feed_event', 'change', 'text'), ('obs_feed_event', 'version', 'bigint'),
+         ('obs_feed_event', 'time', 'timestamp with time zone'), ('obs_feed_event', 'observed', 'timestamp with time zone'),
+         ('obs_feed_event', 'snapshot', 'boolean'), ('obs_feed_event', 'data', 'json')
+)
+SELECT c.relname || '.' || a.attname, format_type(a.atttypid, a.atttypmod), coalesce(o.type, ''), o.type IS NULL
+  FROM pg_catalog.pg_namespace n
+  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname IN ('obs_feed', 'obs_feed_event')
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  LEFT JOIN ours o ON o.relname = c.relname::text AND o.attname = a.attname::text
+ WHERE n.nspname = $1::text::name
+   AND (o.type <> format_type(a.atttypid, a.atttypmod)
+        OR o.type IS NULL AND a.attnotnull AND NOT a.atthasdef AND a.attidentity = '')
+ ORDER BY 1`

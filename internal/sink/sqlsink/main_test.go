@@ -1,0 +1,10 @@
+package sqlsink_test
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
+)
+
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }

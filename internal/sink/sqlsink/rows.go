@@ -1,0 +1,103 @@
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// positionColumns are $5 to $8 of [storeSQL].
+func positionColumns(ends []events.Position) []any {
+	n := len(ends)
+	streams, seqs, ids, batches := make([]string, n), make([]int64, n), make([]uuid.UUID, n), make([]uuid.UUID, n)
+	for i, p := range ends {
+		streams[i], seqs[i], ids[i], batches[i] = p.Stream, p.Seq, p.ID, p.Batch
+	}
+	return []any{streams, seqs, ids, batches}
+}
+
+// eventColumns are $9 to $19 of [storeSQL].
+func eventColumns(batch []events.Event) []any {
+	n := len(batch)
+	ids, seqs, versions, snapshots := make([]uuid.UUID, n), make([]int64, n), make([]int64, n), make([]bool, n)
+	streams, types, subjects, changes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	times, observed, data := make([]*time.Time, n), make([]*time.Time, n), make([][]byte, n)
+	for i := range batch {
+		e := &batch[i]
+		ids[i], seqs[i], versions[i], snapshots[i] = e.ID, e.Seq, e.Version, e.Snapshot
+		streams[i], types[i], subjects[i], changes[i] = e.Stream, e.Type, e.Subject, string(e.Change)
+		times[i], observed[i] = instant(e.Time), instant(e.Observed)
+		if len(e.Data) > 0 {
+			data[i] = e.Data
+		}
+	}
+	return []any{ids, streams, seqs, types, subjects, changes, versions, times, observed, snapshots, data}
+}
+
+// instant returns nil for a time that no event can carry.
+func instant(t time.Time) *time.Time {
+	if t = events.Writable(t); t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// transact runs a statement in a transaction of its own, in one round trip, and returns the
+// number that it returns; 0 where it returns no row.
+func (s *Sink) transact(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	if s.broken != nil {
+		return 0, s.broken
+	}
+	var batch pgx.Batch
+	batch.Queue(beginSQL)
+	batch.Queue(settingsSQL)
+	batch.Queue(statement, args...)
+	batch.Queue(commitSQL)
+	n, err = answer(s.conn.SendBatch(ctx, &batch))
+	if err == nil {
+		return n, nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if !s.conn.IsClosed() {
+		_, _ = s.conn.Exec(ctx, "ROLLBACK") // What fails closes the connection.
+	}
+	if s.conn.IsClosed() {
+		s.broken = fmt.Errorf("the connection has ended: %w", err)
+	}
+	return 0, err
+}
+
+// answer reads the answers to the statements of [Sink.transact].
+func answer(results pgx.BatchResults) (n int64, err error) {
+	defer func() { err = errors.Join(err, results.Close()) }()
+	for range 2 {
+		if _, err := results.Exec(); err != nil {
+			return 0, err
+		}
+	}
+	if err := results.QueryRow().Scan(&n); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, err
+	}
+	_, err = results.Exec()
+	return n, err
+}
+
+// Close implements [sink.Sink]. It waits for the end of a statement that was given up.
+func (s *Sink) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	err := s.conn.Close(ctx)
+	<-s.conn.PgConn().CleanupDone()
+	return err
+}

@@ -1,0 +1,229 @@
+// Package sqlsink stores events in two tables of PostgreSQL, each event once.
+//
+// One statement, which is a transaction, stores a batch: it inserts the events, and moves
+// the positions of their streams. So a position and its events are there together, and
+// what a lost answer hides is read back.
+//
+// # The claim
+//
+// The row of the sink without a stream names the session that may store. A session claims
+// the sink when it is opened, under the epoch of its term and an id of its own; a batch
+// shares the lock of that row, and stores nothing where it names another session. The claim
+// waits for that lock. So whatever a former session had sent is committed when the next
+// one has opened, or never will be: also when it sleeps, and when the bytes of its last batch
+// are still on their way. For readers it means that ids are committed in their order.
+//
+// # Poolers
+//
+// All settings are those of a transaction, and no statement has a name on the server, so
+// that a pooler may stand before it in any mode.
+package sqlsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/sink"
+)
+
+const (
+	// closing bounds the good-bye to the server.
+	closing = 5 * time.Second
+	// maxData is half of what a message to the server can have.
+	maxData = 1 << 29
+)
+
+// Sink stores in one schema, over one connection. It is a [sink.Resumer].
+type Sink struct {
+	conn *pgx.Conn
+	sql  statements
+	id   string
+	term sink.Term
+	// session is the id of this one in the claim.
+	session uuid.UUID
+	// broken is why there is no connection any more.
+	broken error
+}
+
+var _ sink.Resumer = (*Sink)(nil)
+
+// Options say where a feed is.
+type Options struct {
+	// Sink is the id of the sink. Required.
+	Sink string
+	// URL is that of the database. Required.
+	URL string
+	// Schema has the tables. Required.
+	Schema string
+	// Create makes the tables where they are missing.
+	Create bool
+}
+
+// Open connects, and claims the sink for a term. The error may be a [sink.StaleError].
+func Open(ctx context.Context, o Options, t sink.Term) (*Sink, error) {
+	config, err := parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, explained(ctx, "connect", err)
+	}
+	s := &Sink{conn: conn, sql: newStatements(o.Schema), id: o.Sink, term: t, session: uuid.New()}
+	if o.Create {
+		err = create(ctx, conn, o.Schema)
+	}
+	if err == nil {
+		err = s.claim(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// create makes the tables, and the schema, that are missing. Who finds them needs no right
+// to create any; two nodes that find none do it one after the other.
+func create(ctx context.Context, conn *pgx.Conn, schema string) error {
+	var noSchema, noTables bool
+	err := conn.QueryRow(ctx, missingSQL, schema).Scan(&noSchema, &noTables)
+	if err == nil && noTables {
+		text := DDL(schema)
+		if noSchema {
+			text = rendered("CREATE SCHEMA IF NOT EXISTS {schema};\n", schema) + text
+		}
+		_, err = conn.PgConn().Exec(ctx, "BEGIN; SELECT pg_advisory_xact_lock(8020420160814); "+text+"COMMIT").ReadAll()
+	}
+	if err != nil {
+		return explained(ctx, "create the tables", err)
+	}
+	return nil
+}
+
+// missingSQL reports whether there is no schema $1, and whether one of the tables in it is not
+// there. It needs no right at all.
+const missingSQL = `
+SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text::name),
+       2 > (SELECT count(*)
+              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+             WHERE n.nspname = $1::text::name AND c.relname IN ('obs_feed', 'obs_feed_event'))`
+
+// claim ends what former sessions may store.
+func (s *Sink) claim(ctx context.Context) error {
+	n, err := s.transact(ctx, s.sql.claim, s.id, s.term.Log, s.term.Epoch, s.session)
+	if err != nil {
+		return explained(ctx, "claim the sink", err)
+	}
+	if n == 0 {
+		return s.stale(ctx)
+	}
+	return nil
+}
+
+// stale says why the claim is not this session's.
+func (s *Sink) stale(ctx context.Context) error {
+	var epoch int64
+	err := s.conn.QueryRow(ctx, s.sql.claimed, s.id).Scan(&epoch)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return errors.New("the row of the sink in obs_feed is gone; was the table emptied, or restored?")
+	case err != nil:
+		return explained(ctx, "look who has claimed the sink", err)
+	case epoch > s.term.Epoch:
+		return &sink.StaleError{Epoch: epoch}
+	}
+	return fmt.Errorf("another session, of epoch %d, has claimed the sink", epoch)
+}
+
+// Positions implements [sink.Resumer].
+func (s *Sink) Positions(ctx context.Context, streams []string) ([]events.Position, error) {
+	rows, _ := s.conn.Query(ctx, s.sql.positions, s.id, streams) // The error comes with the rows.
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p events.Position, err error) {
+		err = row.Scan(&p.Stream, &p.Log, &p.Seq, &p.ID, &p.Batch)
+		return p, err
+	})
+	if err != nil {
+		return nil, explained(ctx, "read the positions", err)
+	}
+	return found, nil
+}
+
+// Deliver implements [sink.Sink].
+func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
+	return s.deliver(ctx, batch, true)
+}
+
+// Redeliver implements [sink.Resumer].
+func (s *Sink) Redeliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
+	return s.deliver(ctx, batch, false)
+}
+
+// deliver stores all of the batch at once. Where the server refuses an event it looks for it by
+// halves, stores what comes before it, and goes on without its stream.
+func (s *Sink) deliver(ctx context.Context, batch []events.Event, moves bool) (result sink.Result, err error) {
+	var stored []events.Event
+	refused := 0 // How many at the beginning have one among them that is refused.
+	for len(batch) > 0 && err == nil {
+		n := len(batch)
+		if refused > 0 {
+			n = max(1, refused/2)
+		}
+		after := slices.Concat(stored, batch[:n])
+		var ends []events.Position
+		if moves { // All of this call is one step.
+			ends = events.Ends(after, s.term.Log)
+		}
+		err = s.store(ctx, batch[:n], ends)
+		switch refusal := (*refusedError)(nil); {
+		case err == nil:
+			stored, batch, refused = after, batch[n:], max(0, refused-n)
+		case errors.As(err, &refusal) && n == 1:
+			result.Rejected = append(result.Rejected, rejection(batch[0], refusal))
+			batch, refused, err = without(batch, batch[0].Stream), 0, nil
+		case errors.As(err, &refusal):
+			refused, err = n, nil
+		}
+	}
+	result.Stored = sink.StoredAll(stored).Stored
+	return result, err
+}
+
+func rejection(e events.Event, why error) sink.Rejection {
+	return sink.Rejection{Position: events.Position{Stream: e.Stream, Seq: e.Seq, ID: e.ID}, Reason: why.Error()}
+}
+
+// without returns the events of other streams.
+func without(batch []events.Event, stream string) (others []events.Event) {
+	for i := range batch {
+		if batch[i].Stream != stream {
+			others = append(others, batch[i])
+		}
+	}
+	return others
+}
+
+// store stores all of the events or none of them, and moves the positions to the ends. The
+// error is a [refusedError] where it is for one of the events.
+func (s *Sink) store(ctx context.Context, part []events.Event, ends []events.Position) error {
+	for i := range part {
+		if len(part[i].Data) > maxData {
+			return &refusedError{text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
+		}
+	}
+	args := append([]any{s.id, s.term.Log, s.term.Epoch, s.session}, positionColumns(ends)...)
+	n, err := s.transact(ctx, s.sql.store, append(args, eventColumns(part)...)...)
+	if err != nil {
+		return explained(ctx, "store events", err)
+	}
+	if n == 0 {
+		return s.stale(ctx)
+	}
+	return nil
+}

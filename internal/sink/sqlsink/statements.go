@@ -1,0 +1,120 @@
+package sqlsink
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// DDL returns the statements that make the tables of a feed in a schema, and change
+// nothing where they are. The tables are a contract with their readers.
+func DDL(schema string) string { return strings.TrimPrefix(rendered(createSQL, schema), "\n") }
+
+const createSQL = `
+CREATE TABLE IF NOT EXISTS {schema}.obs_feed (
+  sink       text        NOT NULL,
+  stream     text        NOT NULL, -- '' is the row of the session that may store
+  log        uuid        NOT NULL,
+  epoch      bigint      NOT NULL,
+  seq        bigint      NOT NULL,
+  event_id   uuid        NOT NULL,
+  batch      uuid        NOT NULL, -- a digest of the events that were stored together
+  updated_at timestamptz NOT NULL,
+  PRIMARY KEY (sink, stream)
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.obs_feed_event (
+  id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  event_id uuid        NOT NULL UNIQUE,
+  sink     text        NOT NULL,
+  stream   text        NOT NULL,
+  seq      bigint      NOT NULL,
+  type     text        NOT NULL,
+  subject  text        NOT NULL,
+  change   text        NOT NULL,
+  version  bigint      NOT NULL,
+  time     timestamptz,          -- NULL: the row has none that an event can carry
+  observed timestamptz,
+  snapshot boolean     NOT NULL,
+  data     json                  -- json keeps the order of keys and \u0000, jsonb does not
+);
+
+CREATE INDEX IF NOT EXISTS obs_feed_event_stream ON {schema}.obs_feed_event (sink, stream, id);
+`
+
+// beginSQL begins each transaction, and settingsSQL sets what belongs to it: a pooler may
+// give the next one another session. The commit is on disk when it is answered, and a
+// session whose client has vanished in the middle of a transaction ends soon.
+const (
+	beginSQL    = `BEGIN ISOLATION LEVEL READ COMMITTED`
+	settingsSQL = `
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+       set_config('statement_timeout', '30s', true),
+       set_config('lock_timeout', '15s', true),
+       set_config('tcp_keepalives_idle', '10', true),
+       set_config('tcp_keepalives_interval', '5', true),
+       set_config('tcp_keepalives_count', '3', true)`
+	commitSQL = `COMMIT`
+)
+
+// statements are those of a feed, each in the schema of its tables.
+type statements struct{ claim, claimed, store, positions string }
+
+func newStatements(schema string) statements {
+	return statements{
+		claim: rendered(claimSQL, schema), claimed: rendered(claimedSQL, schema),
+		store: rendered(storeSQL, schema), positions: rendered(positionsSQL, schema),
+	}
+}
+
+func rendered(text, schema string) string {
+	return strings.ReplaceAll(text, "{schema}", pgx.Identifier{schema}.Sanitize())
+}
+
+// claimSQL has the session $4, of the epoch $3 of the log $2, alone store events of the
+// sink $1. It waits for a session that is storing, and returns nothing where the epoch is too low.
+const claimSQL = `
+INSERT INTO {schema}.obs_feed AS f (sink, stream, log, epoch, seq, event_id, batch, updated_at)
+VALUES ($1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestamp())
+    ON CONFLICT (sink, stream) DO UPDATE
+   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, updated_at = EXCLUDED.updated_at
+ WHERE f.epoch <= EXCLUDED.epoch
+RETURNING 1`
+
+// claimedSQL is the epoch of the session that may store.
+const claimedSQL = `
+SELECT f.epoch
+  FROM {schema}.obs_feed f
+ WHERE f.sink = $1::text AND f.stream = ''`
+
+// storeSQL stores the events $9 to $19, moves the positions of the streams $5 to $6 to $8, and
+// returns how many rows allow it: none when another session than $4 has claimed the sink.
+const storeSQL = `
+WITH claim AS MATERIALIZED (
+  SELECT f.sink
+    FROM {schema}.obs_feed f
+   WHERE f.sink = $1::text AND f.stream = '' AND f.epoch = $3::bigint AND f.event_id = $4::uuid
+     FOR SHARE
+), moved AS (
+  INSERT INTO {schema}.obs_feed (sink, stream, log, epoch, seq, event_id, batch, updated_at)
+  SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.batch, clock_timestamp()
+    FROM claim, unnest($5::text[], $6::bigint[], $7::uuid[], $8::uuid[]) AS p (stream, seq, event_id, batch)
+      ON CONFLICT (sink, stream) DO UPDATE
+     SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq,
+         event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
+), stored AS (
+  INSERT INTO {schema}.obs_feed_event (event_id, sink, stream, seq, type, subject, change, version, time, observed, snapshot, data)
+  SELECT e.event_id, claim.sink, e.stream, e.seq, e.type, e.subject, e.change, e.version, e.time, e.observed, e.snapshot, e.data::json
+    FROM claim, unnest($9::uuid[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[],
+                       $16::timestamptz[], $17::timestamptz[], $18::boolean[], $19::text[])
+         WITH ORDINALITY AS e (event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data, n)
+   ORDER BY e.n
+      ON CONFLICT (event_id) DO NOTHING
+)
+SELECT count(*) FROM claim`
+
+// positionsSQL returns what is stored last of the streams $2.
+const positionsSQL = `
+SELECT f.stream, f.log, f.seq, f.event_id, f.batch
+  FROM {schema}.obs_feed f
+ WHERE f.sink = $1::text AND f.stream = ANY ($2::text[]) AND f.stream <> ''`
