@@ -11,7 +11,8 @@
 // shares the lock of that row, and stores nothing where it names another session. The claim
 // waits for that lock. So whatever a former session had sent is committed when the next
 // one has opened, or never will be: also when it sleeps, and when the bytes of its last batch
-// are still on their way. For readers it means that ids are committed in their order.
+// are still on their way. As one sink alone has the tables, ids are
+// committed in their order, on which readers rely.
 //
 // # Poolers
 //
@@ -129,13 +130,16 @@ func (s *Sink) claim(ctx context.Context) error {
 
 // stale says why the claim is not this session's.
 func (s *Sink) stale(ctx context.Context) error {
+	var holder string
 	var epoch int64
-	err := s.conn.QueryRow(ctx, s.sql.claimed, s.id).Scan(&epoch)
+	err := s.conn.QueryRow(ctx, s.sql.claimed, s.id).Scan(&holder, &epoch)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return errors.New("the row of the sink in obs_feed is gone; was the table emptied, or restored?")
 	case err != nil:
 		return explained(ctx, "look who has claimed the sink", err)
+	case holder != s.id:
+		return fmt.Errorf("the tables are those of the sink %s, and have room for one; name another schema, or, if that sink is no more, delete its rows from obs_feed", holder)
 	case epoch > s.term.Epoch:
 		return &sink.StaleError{Epoch: epoch}
 	}

@@ -38,8 +38,6 @@ CREATE TABLE IF NOT EXISTS {schema}.obs_feed_event (
   snapshot boolean     NOT NULL,
   data     json                  -- json keeps the order of keys and \u0000, jsonb does not
 );
-
-CREATE INDEX IF NOT EXISTS obs_feed_event_stream ON {schema}.obs_feed_event (sink, stream, id);
 `
 
 // beginSQL begins each transaction, and settingsSQL sets what belongs to it: a pooler may
@@ -72,20 +70,24 @@ func rendered(text, schema string) string {
 }
 
 // claimSQL has the session $4, of the epoch $3 of the log $2, alone store events of the
-// sink $1. It waits for a session that is storing, and returns nothing where the epoch is too low.
+// sink $1. It waits for a session that is storing. It returns nothing where the epoch is too
+// low, or another sink has the tables.
 const claimSQL = `
 INSERT INTO {schema}.obs_feed AS f (sink, stream, log, epoch, seq, event_id, batch, updated_at)
-VALUES ($1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestamp())
+SELECT $1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestamp()
+ WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed o WHERE o.sink <> $1::text AND o.stream = '')
     ON CONFLICT (sink, stream) DO UPDATE
-   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, updated_at = EXCLUDED.updated_at
+   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
  WHERE f.epoch <= EXCLUDED.epoch
 RETURNING 1`
 
-// claimedSQL is the epoch of the session that may store.
+// claimedSQL is the claim that keeps the sink $1 from storing.
 const claimedSQL = `
-SELECT f.epoch
+SELECT f.sink, f.epoch
   FROM {schema}.obs_feed f
- WHERE f.sink = $1::text AND f.stream = ''`
+ WHERE f.stream = ''
+ ORDER BY f.sink = $1::text
+ LIMIT 1`
 
 // storeSQL stores the events $9 to $19, moves the positions of the streams $5 to $6 to $8, and
 // returns how many rows allow it: none when another session than $4 has claimed the sink.

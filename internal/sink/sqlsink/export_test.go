@@ -1,0 +1,4 @@
+package sqlsink
+
+// Settings are those of the configuration.
+type Settings = settings
