@@ -136,32 +136,33 @@ func (s *Sink) probe(ctx context.Context, schema string, create bool) (findings 
 	if encoding != pgsession.Encoding {
 		find(true, "the encoding of the database is %s: an event with a character that it lacks is refused; make one with ENCODING 'UTF8'", encoding)
 	}
-	switch {
-	case noTables && !create:
-		find(false, "%s", advice["42P01"])
-		return findings, nil
-	case noTables && !mayCreate:
-		find(false, "the tables are not there, and the role may not make them; run GRANT CREATE ON SCHEMA, or on the database where there is no schema, or have its owner run what 'observerd sinks sql' prints")
-		return findings, nil
-	case noTables:
+	if noTables && !create {
+		find(false, "%s", missing)
+	}
+	if noTables && create && !mayCreate {
+		find(false, "the tables are not there, and the role may not make them; run GRANT CREATE ON SCHEMA, or on the database where there is no schema, "+
+			"or have its owner run what 'observerd sinks sql' prints")
+	}
+	if noTables {
 		return findings, nil
 	}
-	for statement, args := range map[string][]any{
-		s.sql.claim: {"", uuid.Nil, 0, uuid.Nil}, s.sql.claimed: {""}, s.sql.positions: {"", []string{}},
-		s.sql.store: append(append([]any{"", uuid.Nil, 0, uuid.Nil}, positionColumns(nil)...), eventColumns(nil)...),
+	stores := append([]any{"", uuid.Nil, 0, uuid.Nil}, positionColumns(nil)...)
+	for _, planned := range []pgx.QueuedQuery{
+		{SQL: s.sql.claim, Arguments: stores[:4]}, {SQL: s.sql.claimed, Arguments: stores[:1]}, {SQL: s.sql.positions, Arguments: []any{"", []string{}}},
+		{SQL: s.sql.store, Arguments: append(stores, eventColumns(nil)...)},
 	} {
-		if _, err := s.conn.Exec(ctx, "EXPLAIN "+statement, args...); err != nil {
+		if _, err := s.conn.Exec(ctx, "EXPLAIN "+planned.SQL, planned.Arguments...); err != nil {
 			return findings, err
 		}
 	}
-	rows, _ := s.conn.Query(ctx, columnsSQL, schema) // The error comes with the rows.
-	var column, found, wanted string
-	var refuses bool
-	_, err = pgx.ForEachRow(rows, []any{&column, &found, &wanted, &refuses}, func() error {
-		if refuses {
-			find(false, "the column %s has no default and must not be NULL: every event is refused; give it a default", column)
+	rows, _ := s.conn.Query(ctx, columnsSQL, schema, strings.Fields(ourColumns)) // The error comes with the rows.
+	var column string
+	var isData bool
+	_, err = pgx.ForEachRow(rows, []any{&column, &isData}, func() error {
+		if isData {
+			find(true, "the column %s is not json: an event with \\u0000 may be refused, and keys may change their order", column)
 		} else {
-			find(true, "the column %s is %s and not %s; compare it with what 'observerd sinks sql' prints", column, found, wanted)
+			find(false, "the column %s has no default and must not be NULL: every event is refused; give it a default", column)
 		}
 		return nil
 	})
@@ -174,24 +175,15 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
        coalesce((SELECT pg_catalog.has_schema_privilege(n.oid, 'CREATE') FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text::name),
                 pg_catalog.has_database_privilege(current_database(), 'CREATE'))`
 
-// columnsSQL lists the columns that have another type than ours, and those of others which
-// refuse every row.
+// columnsSQL lists the columns beside $2 that refuse every row, and data where it is no json.
 const columnsSQL = `
-WITH ours (relname, attname, type) AS (
-  VALUES ('obs_feed', 'sink', 'text'), ('obs_feed', 'stream', 'text'), ('obs_feed', 'log', 'uuid'), ('obs_feed', 'epoch', 'bigint'),
-         ('obs_feed', 'seq', 'bigint'), ('obs_feed', 'event_id', 'uuid'), ('obs_feed', 'batch', 'uuid'), ('obs_feed', 'updated_at', 'timestamp with time zone'),
-         ('obs_feed_event', 'id', 'bigint'), ('obs_feed_event', 'event_id', 'uuid'), ('obs_feed_event', 'sink', 'text'),
-         ('obs_feed_event', 'stream', 'text'), ('obs_feed_event', 'seq', 'bigint'), ('obs_feed_event', 'type', 'text'),
-         ('obs_feed_event', 'subject', 'text'), ('obs_feed_event', 'change', 'text'), ('obs_feed_event', 'version', 'bigint'),
-         ('obs_feed_event', 'time', 'timestamp with time zone'), ('obs_feed_event', 'observed', 'timestamp with time zone'),
-         ('obs_feed_event', 'snapshot', 'boolean'), ('obs_feed_event', 'data', 'json')
-)
-SELECT c.relname || '.' || a.attname, format_type(a.atttypid, a.atttypmod), coalesce(o.type, ''), o.type IS NULL
+SELECT c.relname || '.' || a.attname, a.attname = ANY ($2::text[])
   FROM pg_catalog.pg_namespace n
   JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname IN ('obs_feed', 'obs_feed_event')
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-  LEFT JOIN ours o ON o.relname = c.relname::text AND o.attname = a.attname::text
  WHERE n.nspname = $1::text::name
-   AND (o.type <> format_type(a.atttypid, a.atttypmod)
-        OR o.type IS NULL AND a.attnotnull AND NOT a.atthasdef AND a.attidentity = '')
+   AND CASE WHEN a.attname = ANY ($2::text[]) THEN a.attname = 'data' AND a.atttypid <> 'json'::regtype
+            ELSE a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' END
  ORDER BY 1`
+
+const ourColumns = "id sink stream log epoch seq event_id batch updated_at type subject change version time observed snapshot data"

@@ -50,7 +50,7 @@ func TestProbe(t *testing.T) {
 	probed(t, settings(t, pgtest.New(t), "inbox", true))
 	probed(t, settings(t, database(t,
 		`ALTER TABLE obs_feed_event ALTER data TYPE jsonb, ADD team text NOT NULL, ADD note text, ADD kept int NOT NULL DEFAULT 1`), "public", false),
-		"? obs_feed_event.data is jsonb and not json", "! obs_feed_event.team has no default")
+		"? obs_feed_event.data is not json", "! obs_feed_event.team has no default")
 	probed(t, settings(t, pgtest.NewIn(t, "LATIN1"), "public", true), "? encoding of the database is LATIN1")
 	probed(t, settings(t, "postgres://nobody:"+canary+"@127.0.0.1:1/x", "public", false), "! refused")
 	wrong, err := neturl.Parse(pgtest.NewRole(t, url))

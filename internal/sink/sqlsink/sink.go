@@ -185,40 +185,30 @@ func (s *Sink) deliver(ctx context.Context, batch []events.Event, moves bool) (r
 			ends = events.Ends(after, s.term.Log)
 		}
 		err = s.store(ctx, batch[:n], ends)
-		switch refusal := (*refusedError)(nil); {
+		refusal, _ := errors.AsType[*serverError](err)
+		switch {
 		case err == nil:
 			stored, batch, refused = after, batch[n:], max(0, refused-n)
-		case errors.As(err, &refusal) && n == 1:
-			result.Rejected = append(result.Rejected, rejection(batch[0], refusal))
-			batch, refused, err = without(batch, batch[0].Stream), 0, nil
-		case errors.As(err, &refusal):
+		case refusal == nil || !refusal.refuses:
+		case n > 1:
 			refused, err = n, nil
+		default:
+			at := events.Position{Stream: batch[0].Stream, Seq: batch[0].Seq, ID: batch[0].ID}
+			result.Rejected = append(result.Rejected, sink.Rejection{Position: at, Reason: refusal.text})
+			batch = slices.DeleteFunc(slices.Clone(batch), func(e events.Event) bool { return e.Stream == at.Stream })
+			refused, err = 0, nil
 		}
 	}
 	result.Stored = sink.StoredAll(stored).Stored
 	return result, err
 }
 
-func rejection(e events.Event, why error) sink.Rejection {
-	return sink.Rejection{Position: events.Position{Stream: e.Stream, Seq: e.Seq, ID: e.ID}, Reason: why.Error()}
-}
-
-// without returns the events of other streams.
-func without(batch []events.Event, stream string) (others []events.Event) {
-	for i := range batch {
-		if batch[i].Stream != stream {
-			others = append(others, batch[i])
-		}
-	}
-	return others
-}
-
 // store stores all of the events or none of them, and moves the positions to the ends. The
-// error is a [refusedError] where it is for one of the events.
+// error is a [serverError] that refuses where it is for one of the events.
 func (s *Sink) store(ctx context.Context, part []events.Event, ends []events.Position) error {
 	for i := range part {
 		if len(part[i].Data) > maxData {
-			return &refusedError{text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
+			return &serverError{refuses: true, text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
 		}
 	}
 	args := append([]any{s.id, s.term.Log, s.term.Epoch, s.session}, positionColumns(ends)...)
