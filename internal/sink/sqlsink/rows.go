@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/events"
 )
 
-// positionColumns are $5 to $8 of [storeSQL].
+// positionColumns are $5 to $8 of [storeSQL]. The driver is slow with slices of uuid.UUID.
 func positionColumns(ends []events.Position) []any {
 	n := len(ends)
-	streams, seqs, ids, batches := make([]string, n), make([]int64, n), make([]uuid.UUID, n), make([]uuid.UUID, n)
+	streams, seqs, ids, batches := make([]string, n), make([]int64, n), make([][16]byte, n), make([][16]byte, n)
 	for i, p := range ends {
 		streams[i], seqs[i], ids[i], batches[i] = p.Stream, p.Seq, p.ID, p.Batch
 	}
@@ -25,7 +24,7 @@ func positionColumns(ends []events.Position) []any {
 // eventColumns are $9 to $19 of [storeSQL].
 func eventColumns(batch []events.Event) []any {
 	n := len(batch)
-	ids, seqs, versions, snapshots := make([]uuid.UUID, n), make([]int64, n), make([]int64, n), make([]bool, n)
+	ids, seqs, versions, snapshots := make([][16]byte, n), make([]int64, n), make([]int64, n), make([]bool, n)
 	streams, types, subjects, changes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	times, observed, data := make([]*time.Time, n), make([]*time.Time, n), make([][]byte, n)
 	for i := range batch {
