@@ -65,12 +65,16 @@ func withItem(t *testing.T, list, item string) string {
 		entries[list] = "{id: payments, type: kubernetes}"
 		entry = entries[list]
 	}
+	if list == "sinks" && slices.Contains(strings.Fields("url url-file schema create"), key) {
+		entries[list] = "{id: inbox, type: sql, url: postgres://app@h/db}"
+		entry = entries[list]
+	}
 	if key == "format" {
 		entries["sinks"] = "{id: screen, type: stdout}"
 		entry = entries[list]
 	}
 	if key == "url-file" {
-		entry = strings.Replace(entry, ", url: redis://cache", "", 1)
+		entry = regexp.MustCompile(`, url: [^,}]*`).ReplaceAllString(entry, "")
 	}
 	if key == "query" {
 		entry = strings.Replace(entry, "table: orders, ", "", 1)
