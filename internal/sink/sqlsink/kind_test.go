@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/sink/sqlsink"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -59,4 +60,42 @@ func TestProbe(t *testing.T) {
 	}
 	wrong.User = neturl.UserPassword(wrong.User.Username(), canary)
 	probed(t, settings(t, wrong.String(), "public", false), "! 28P01")
+}
+
+// report keeps what is rejected, by key.
+type report map[string]string
+
+func (r report) Reject(key, text string) { r[key] = text }
+func (r report) Warn(key, text string)   { r[key] = "? " + text }
+
+func TestSettingsAreJudgedWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"postgres://u:" + canary + "@h/d":                           "",
+		"postgres://u:" + canary + "@a:1,b:2/d?sslmode=verify-full": "",
+		"postgres://u:" + canary + "@h/d?sslmode=sometimes":         "this is no URL of PostgreSQL",
+		"postgres://u:" + canary + "@h:x/d":                         "this is no URL of PostgreSQL",
+		"postgres://u@h/d?sslmode=verify-full&sslrootcert=/no/file": "a file that the URL names cannot be read",
+	} {
+		found := report{}
+		var s sqlsink.Settings
+		s.URL.Secret = field.NewSecret(url)
+		s.Check(found)
+		if got := found["url"]; (want == "") != (got == "") || !strings.HasPrefix(got, want) || strings.Contains(got, canary) {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+	target := func(url, schema string) string {
+		_, place := settings(t, url, schema, false).Target()
+		return place
+	}
+	one := target("postgres://a@h/d", "public")
+	if one != target("postgres://b@h:5432/d?sslmode=require", "public") || one == target("postgres://a@h/d", "inbox") || one == target("postgres://a@h/e", "public") {
+		t.Error("two sinks of one schema are not seen, or two schemas are taken for one")
+	}
+	found := report{}
+	settings(t, "postgres://a@h/d", strings.Repeat("x", 64), false).Check(found)
+	if len(found) != 1 || found["schema"] == "" {
+		t.Errorf("a name that is too long: %v", found)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,39 +82,26 @@ func TestLateBatchOfAFormerSessionIsRefused(t *testing.T) {
 	}
 }
 
-// TestOpeningWaitsForASessionThatIsStoring has a former session in the middle of its commit.
+// TestOpeningWaitsForASessionThatIsStoring has a former session stand in the middle of a batch.
 func TestOpeningWaitsForASessionThatIsStoring(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	_ = open(t, inbox(url), 1)
-	former, onlooker := connect(t, url), connect(t, url)
-	tx, err := former.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `SELECT FROM obs_feed WHERE stream = '' FOR SHARE`); err != nil {
-		t.Fatal(err)
-	}
-	opened := make(chan error, 1)
-	go func() {
-		s, err := sqlsink.Open(t.Context(), inbox(url), sink.Term{Log: theLog, Epoch: 2})
-		if err == nil {
-			err = s.Close()
+	url := database(t,
+		`CREATE FUNCTION stand() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$`,
+		`CREATE TRIGGER s AFTER INSERT ON obs_feed_event EXECUTE FUNCTION stand()`)
+	former, conn := open(t, inbox(url), 1), connect(t, url)
+	_ = query[string](t, conn, `SELECT pg_advisory_lock(1)::text`)
+	var work sync.WaitGroup
+	work.Go(func() { deliver(t, former, sinktest.Batch("orders", 1, 3)) })
+	waits(t, conn, 1)
+	work.Go(func() {
+		at, err := open(t, inbox(url), 1).Positions(t.Context(), []string{"orders"})
+		if err != nil || len(at) != 1 || at[0].Seq != 3 {
+			t.Errorf("the position is %v, %v, want 3", at, err)
 		}
-		opened <- err
-	}()
-	waittest.Eventually(t, time.Minute, func() error {
-		if query[int](t, onlooker, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0 {
-			return errors.New("nobody waits for the claim")
-		}
-		return nil
 	})
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
+	waits(t, conn, 2)
+	_ = query[bool](t, conn, `SELECT pg_advisory_unlock(1)`)
+	work.Wait()
 }
 
 func TestAnEarlierTermLearnsOfTheLaterOne(t *testing.T) {
@@ -175,8 +163,9 @@ func TestPoison(t *testing.T) {
 			}
 			says(t, errors.New(result.Rejected[0].Reason), tc.why)
 			at, err := s.Positions(t.Context(), []string{"orders", "stock"})
-			if err != nil || len(at) != 2 || at[0].Seq+at[1].Seq != 2+3 {
-				t.Errorf("the positions are %v, %v, want 2 and 3", at, err)
+			want := append(events.Ends(orders[:2], theLog), events.Ends(stock, theLog)...)
+			if slices.SortFunc(at, func(a, b events.Position) int { return strings.Compare(a.Stream, b.Stream) }); err != nil || !slices.Equal(at, want) {
+				t.Errorf("the positions are %v, %v, want %v", at, err, want)
 			}
 			if n := stored(t, conn) - before; n != 5 {
 				t.Errorf("%d events are stored, want 5", n)
@@ -244,22 +233,59 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}
 }
 
-func TestTablesAreCreatedOnce(t *testing.T) {
+// TestNodesMakeTheTablesOneAfterTheOther has all of them find none, and wait for one who gives up.
+func TestNodesMakeTheTablesOneAfterTheOther(t *testing.T) {
 	t.Parallel()
+	const nodes = 4
 	url := pgtest.New(t)
+	tx, err := connect(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `CREATE SCHEMA "In""box"`); err != nil {
+		t.Fatal(err)
+	}
 	var work sync.WaitGroup
-	for range 6 {
+	for epoch := range int64(nodes) {
 		work.Go(func() {
-			s, err := sqlsink.Open(t.Context(), sqlsink.Options{Sink: "inbox", URL: url, Schema: `In"box`, Create: true}, sink.Term{Log: theLog, Epoch: 1})
-			if err == nil {
-				err = s.Close()
-			}
-			if err != nil {
+			s, err := sqlsink.Open(t.Context(), sqlsink.Options{Sink: "inbox", URL: url, Schema: `In"box`, Create: true}, sink.Term{Log: theLog, Epoch: epoch})
+			if stale := (*sink.StaleError)(nil); err != nil && !errors.As(err, &stale) {
 				t.Error(err)
+			}
+			if s != nil && s.Close() != nil {
+				t.Error("close")
 			}
 		})
 	}
+	waits(t, connect(t, url), nodes)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
 	work.Wait()
+}
+
+// waits returns when as many sessions wait for a lock.
+func waits(t *testing.T, conn *pgx.Conn, sessions int) {
+	t.Helper()
+	waittest.Eventually(t, time.Minute, func() error {
+		n := query[int](t, conn, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		if n < sessions {
+			return fmt.Errorf("%d sessions wait, want %d", n, sessions)
+		}
+		return nil
+	})
+}
+
+// TestTriggerThatSpeaksOfTheServer has one say a value under a code of the server's resources.
+func TestTriggerThatSpeaksOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := open(t, inbox(database(t,
+		`CREATE FUNCTION lie() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING MESSAGE = NEW.subject, ERRCODE = '53100'; END $$`,
+		`CREATE TRIGGER l BEFORE INSERT ON obs_feed_event FOR EACH ROW EXECUTE FUNCTION lie()`)), 1)
+	batch := sinktest.Batch("orders", 1, 1)
+	batch[0].Subject = canary
+	_, err := s.Deliver(t.Context(), batch)
+	says(t, err, "SQLSTATE 53100")
 }
 
 func TestStandbyIsNoTarget(t *testing.T) {
