@@ -128,7 +128,7 @@ func TestASecondSinkIsRefused(t *testing.T) {
 	says(t, err, "those of the sink inbox", "another schema")
 }
 
-// TestPoison has the third event of a stream be one that the server refuses, of six and three
+// TestPoison has the fourth event of a stream be one that the server refuses, of six and three
 // of another stream.
 func TestPoison(t *testing.T) {
 	t.Parallel()
@@ -154,21 +154,21 @@ func TestPoison(t *testing.T) {
 			s, conn := open(t, inbox(url), 1), connect(t, url)
 			before := stored(t, conn)
 			orders, stock := sinktest.Batch("orders", 1, 6), sinktest.Batch("stock", 1, 3)
-			if orders[2].Type, orders[2].Subject = "poison", canary; tc.poison != nil {
-				tc.poison(&orders[2])
+			if orders[3].Type, orders[3].Subject = "poison", canary; tc.poison != nil {
+				tc.poison(&orders[3])
 			}
 			result, err := s.Deliver(t.Context(), append(orders, stock...))
-			if err != nil || len(result.Rejected) != 1 || result.Rejected[0].ID != orders[2].ID {
-				t.Fatalf("rejected %v, %v, want %s", result.Rejected, err, orders[2].ID)
+			if err != nil || len(result.Rejected) != 1 || result.Rejected[0].ID != orders[3].ID {
+				t.Fatalf("rejected %v, %v, want %s", result.Rejected, err, orders[3].ID)
 			}
 			says(t, errors.New(result.Rejected[0].Reason), tc.why)
 			at, err := s.Positions(t.Context(), []string{"orders", "stock"})
-			want := append(events.Ends(orders[:2], theLog), events.Ends(stock, theLog)...)
+			want := append(events.Ends(orders[:3], theLog), events.Ends(stock, theLog)...)
 			if slices.SortFunc(at, func(a, b events.Position) int { return strings.Compare(a.Stream, b.Stream) }); err != nil || !slices.Equal(at, want) {
 				t.Errorf("the positions are %v, %v, want %v", at, err, want)
 			}
-			if n := stored(t, conn) - before; n != 5 {
-				t.Errorf("%d events are stored, want 5", n)
+			if n := stored(t, conn) - before; n != 6 {
+				t.Errorf("%d events are stored, want 6", n)
 			}
 		})
 	}
