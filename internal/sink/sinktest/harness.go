@@ -70,6 +70,7 @@ var stories = []story{
 	{name: "the position names its log", tell: anotherLog, needs: resumes},
 	{name: "a late event leaves the position where it is", tell: late, needs: resumes},
 	{name: "an earlier term stores nothing", tell: zombie, needs: resumes},
+	{name: "the terms of a log that was restored are taken", tell: restored, needs: resumes},
 	{name: "nothing is stored that was sent before the sink was opened anew", tell: orphan, needs: resumes},
 }
 

@@ -52,6 +52,7 @@ func TestBrokenSinksFailTheirStory(t *testing.T) {
 		{forgetsTheLog, "the position names its log"},
 		{movesForTheLate, "a late event leaves the position where it is"},
 		{comparesNoEpoch, "an earlier term stores nothing"},
+		{keepsTheHighestEpoch, "the terms of a log that was restored are taken"},
 		{comparesTheEpochAlone, "nothing is stored that was sent before the sink was opened anew"},
 		{claimsTheTornEvent, "a torn batch is completed"},
 		{claimsTheTornEvent, "the next term completes a torn batch"},
@@ -139,6 +140,7 @@ const (
 	forgetsTheLog          fault = "writes its own log to a position"
 	movesForTheLate        fault = "moves the position for late events"
 	comparesNoEpoch        fault = "compares no epoch"
+	keepsTheHighestEpoch   fault = "keeps the highest epoch for ever"
 	comparesTheEpochAlone  fault = "compares the epoch alone"
 )
 
@@ -172,6 +174,9 @@ func (m *memory) harness(resumes bool) Harness {
 			}
 			if !resumes {
 				return m, nil
+			}
+			if last := m.session; last != nil && t.Epoch < last.term.Epoch && (!t.Restored || m.broken == keepsTheHighestEpoch) {
+				return nil, &sink.StaleError{Epoch: last.term.Epoch}
 			}
 			m.session = &session{m, t}
 			return m.session, nil

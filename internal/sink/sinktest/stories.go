@@ -387,6 +387,21 @@ func (h Harness) overtaken(ctx context.Context, before, after sink.Term) error {
 	}), h.exactly(orders, stock))
 }
 
+// restored has a log count terms again that the sink knows.
+func restored(ctx context.Context, h Harness) error {
+	orders := Batch("orders", 1, 3)
+	if err := h.in(ctx, term(9), func(s sink.Sink) error { return deliver(ctx, s, orders[:2]) }); err != nil {
+		return err
+	}
+	again := term(1)
+	stale := (*sink.StaleError)(nil)
+	if err := h.in(ctx, again, func(sink.Sink) error { return nil }); err != nil && (!errors.As(err, &stale) || stale.Epoch != 9) {
+		return fmt.Errorf("an earlier term is refused with %w, want a StaleError of the later one", err)
+	}
+	again.Restored = true
+	return errors.Join(h.in(ctx, again, func(s sink.Sink) error { return deliver(ctx, s, orders[2:]) }), h.exactly(orders))
+}
+
 // exactly compares what is stored with the batches, each of a stream of its own.
 // Across streams no order is promised.
 func (h Harness) exactly(batches ...[]events.Event) error {

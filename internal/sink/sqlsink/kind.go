@@ -148,7 +148,7 @@ func (s *Sink) probe(ctx context.Context, schema string, create bool) (findings 
 	}
 	stores := append([]any{"", uuid.Nil, 0, uuid.Nil}, positionColumns(nil)...)
 	for _, planned := range []pgx.QueuedQuery{
-		{SQL: s.sql.claim, Arguments: stores[:4]}, {SQL: s.sql.claimed, Arguments: stores[:1]}, {SQL: s.sql.positions, Arguments: []any{"", []string{}}},
+		{SQL: s.sql.claim, Arguments: append(stores[:4:4], false)}, {SQL: s.sql.claimed, Arguments: stores[:1]}, {SQL: s.sql.positions, Arguments: []any{"", []string{}}},
 		{SQL: s.sql.store, Arguments: append(stores, eventColumns(nil)...)},
 	} {
 		if _, err := s.conn.Exec(ctx, "EXPLAIN "+planned.SQL, planned.Arguments...); err != nil {

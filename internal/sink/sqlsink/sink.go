@@ -118,7 +118,7 @@ SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::t
 
 // claim ends what former sessions may store.
 func (s *Sink) claim(ctx context.Context) error {
-	n, err := s.transact(ctx, s.sql.claim, s.id, s.term.Log, s.term.Epoch, s.session)
+	n, err := s.transact(ctx, s.sql.claim, s.id, s.term.Log, s.term.Epoch, s.session, s.term.Restored)
 	if err != nil {
 		return explained(ctx, "claim the sink", err)
 	}

@@ -71,14 +71,14 @@ func rendered(text, schema string) string {
 
 // claimSQL has the session $4, of the epoch $3 of the log $2, alone store events of the
 // sink $1. It waits for a session that is storing. It returns nothing where the epoch is too
-// low, or another sink has the tables.
+// low, unless $5 says that the log was restored, or where another sink has the tables.
 const claimSQL = `
 INSERT INTO {schema}.obs_feed AS f (sink, stream, log, epoch, seq, event_id, batch, updated_at)
 SELECT $1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestamp()
  WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed o WHERE o.sink <> $1::text AND o.stream = '')
     ON CONFLICT (sink, stream) DO UPDATE
    SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
- WHERE f.epoch <= EXCLUDED.epoch
+ WHERE f.epoch <= EXCLUDED.epoch OR $5::boolean
 RETURNING 1`
 
 // claimedSQL is the claim that keeps the sink $1 from storing.

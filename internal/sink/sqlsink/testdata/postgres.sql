@@ -32,7 +32,7 @@ SELECT $1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestam
  WHERE NOT EXISTS (SELECT FROM "public".obs_feed o WHERE o.sink <> $1::text AND o.stream = '')
     ON CONFLICT (sink, stream) DO UPDATE
    SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
- WHERE f.epoch <= EXCLUDED.epoch
+ WHERE f.epoch <= EXCLUDED.epoch OR $5::boolean
 RETURNING 1;
 
 PREPARE "claimed" AS
