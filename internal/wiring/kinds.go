@@ -18,6 +18,7 @@ import (
 	"github.com/observerd/observerd/internal/lock/redislock"
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/sink/file"
+	"github.com/observerd/observerd/internal/sink/kafka"
 	"github.com/observerd/observerd/internal/sink/sqlsink"
 	"github.com/observerd/observerd/internal/sink/stdout"
 	"github.com/observerd/observerd/internal/source"
@@ -45,6 +46,7 @@ var sinks = []kind.Kind[sink.Settings]{
 	stdout.Kind,
 	file.Kind,
 	sqlsink.Kind,
+	kafka.Kind,
 }
 
 // lockProviders are the kinds of lock providers beside the coordination database, in the

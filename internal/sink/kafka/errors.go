@@ -1,0 +1,52 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/observerd/observerd/internal/sink"
+)
+
+// advice says what to do, by the broker's answer.
+var advice = map[error]string{
+	kerr.UnknownTopicOrPartition:            "create the topic, or set create: true",
+	kerr.UnknownTopicID:                     "the topic was deleted; create it, or set create: true",
+	kerr.TopicAuthorizationFailed:           "allow the user DESCRIBE and WRITE of it, READ too of positions-topic, and CREATE if it is missing",
+	kerr.ClusterAuthorizationFailed:         "allow the user CREATE of the topics, or create them and set create: false",
+	kerr.TransactionalIDAuthorizationFailed: "allow the user DESCRIBE and WRITE of the transactional id observerd-SINK, SINK being the id of the sink",
+	kerr.NotEnoughReplicas:                  "fewer replicas are in sync than min.insync.replicas; look at the brokers",
+	kerr.NotEnoughReplicasAfterAppend:       "fewer replicas are in sync than min.insync.replicas; look at the brokers",
+	kerr.InvalidReplicationFactor:           "there are not as many brokers; set replication",
+	kerr.PolicyViolation:                    "a policy of the brokers forbids such a topic; create it, and set create: false",
+	kerr.InvalidTransactionTimeout:          "raise transaction.max.timeout.ms of the brokers to 120000",
+	kerr.MessageTooLarge:                    "allow the user DESCRIBE_CONFIGS of the topic, so that batches fit its max.message.bytes",
+	kerr.SaslAuthenticationFailed:           "the user or the password is wrong; look at sasl",
+	kerr.UnsupportedSaslMechanism:           "the brokers do not take this mechanism; look at sasl.mechanism",
+	kerr.InvalidProducerIDMapping:           "the transactional id has expired, or its state was lost; the next term begins anew",
+	kerr.CoordinatorNotAvailable:            "the brokers cannot keep transactions now; look at them and at transaction.state.log.replication.factor",
+}
+
+// explained words an error of Kafka. None holds a value of a row.
+func explained(what string, err error) error {
+	if isFenced(err) {
+		return &fencedError{fmt.Errorf("%s: %w; another producer has this transactional id now", what, err)}
+	}
+	var code *kerr.Error
+	if errors.As(err, &code) && advice[code] != "" {
+		return fmt.Errorf("%s: %w; %s", what, err, advice[code])
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// isFenced reports whether a later producer has taken the place of this one.
+func isFenced(err error) bool {
+	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch)
+}
+
+// fencedError is a [sink.StaleError] of a later term whose epoch Kafka does not tell.
+type fencedError struct{ err error }
+
+func (e *fencedError) Error() string   { return e.err.Error() }
+func (e *fencedError) Unwrap() []error { return []error{e.err, &sink.StaleError{}} }

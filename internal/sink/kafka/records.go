@@ -1,0 +1,184 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/sink"
+)
+
+// records returns the events of a batch that Kafka takes, as records of topics that are
+// there, and the first of each stream that it does not take.
+func (s *Sink) records(ctx context.Context, batch []events.Event) (taken []events.Event, records []*kgo.Record, rejected []sink.Rejection, err error) {
+	topic, names := make(map[string]string), make(map[string]bool)
+	for i := range batch {
+		stream := batch[i].Stream
+		if topic[stream] != "" {
+			continue
+		}
+		if topic[stream], err = topicOf(s.opts.Topic, s.opts.Positions, stream); err != nil {
+			return nil, nil, nil, err
+		}
+		names[topic[stream]] = true
+	}
+	if err := s.ensure(ctx, slices.Sorted(maps.Keys(names))...); err != nil {
+		return nil, nil, nil, err
+	}
+	stops := make(map[string]bool)
+	for i := range batch {
+		e := &batch[i]
+		if stops[e.Stream] {
+			continue
+		}
+		r := record(e, topic[e.Stream], s.opts.Structured)
+		if size, limit := sizeOf(r), int(s.topics.limit(r.Topic)); size > limit {
+			stops[e.Stream] = true
+			rejected = append(rejected, sink.Rejection{
+				Position: events.Position{Stream: e.Stream, Seq: e.Seq, ID: e.ID},
+				Reason:   fmt.Sprintf("it is a message of %d bytes, and topic %s takes %d; raise its max.message.bytes", size, r.Topic, limit),
+			})
+			continue
+		}
+		taken, records = append(taken, *e), append(records, r)
+	}
+	return taken, records, rejected, nil
+}
+
+// record is an event as the Kafka binding of CloudEvents 1.0 has it. Key and value are never
+// null: a record without a key has no order, one without a value is a tombstone.
+func record(e *events.Event, topic string, structured bool) *kgo.Record {
+	r := &kgo.Record{Topic: topic, Key: []byte(e.Subject)}
+	if structured {
+		r.Value = events.AppendJSON(nil, e)
+		r.Headers = []kgo.RecordHeader{{Key: "content-type", Value: []byte("application/cloudevents+json; charset=UTF-8")}}
+		return r
+	}
+	r.Value = append([]byte{}, e.Data...)
+	r.Headers = attributes(e)
+	if len(e.Data) > 0 {
+		kind := "application/json"
+		if !utf8.Valid(e.Data) || !json.Valid(e.Data) {
+			kind = "application/octet-stream"
+		}
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "content-type", Value: []byte(kind)})
+	}
+	return r
+}
+
+// attributes are those that [events.AppendJSON] writes, each as a header.
+func attributes(e *events.Event) (headers []kgo.RecordHeader) {
+	bare := *e
+	bare.Data = nil
+	d := json.NewDecoder(bytes.NewReader(events.AppendJSON(nil, &bare)))
+	d.UseNumber()
+	_, _ = d.Token() // The brace. What AppendJSON writes is always JSON.
+	for d.More() {
+		key, _ := d.Token()
+		value, _ := d.Token()
+		headers = append(headers, kgo.RecordHeader{Key: fmt.Sprint("ce_", key), Value: fmt.Append(nil, value)})
+	}
+	return headers
+}
+
+// batchOverhead is what the client adds to a record that is alone in its batch.
+const batchOverhead = 65
+
+// sizeOf is what the client compares with a topic's limit: the size before compression.
+func sizeOf(r *kgo.Record) int {
+	field := func(length int) int { return kbin.VarintLen(int32(length)) + length } //nolint:gosec // It fits into memory.
+	size := 3 + field(len(r.Key)) + field(len(r.Value)) + kbin.VarintLen(int32(len(r.Headers)))
+	for _, h := range r.Headers {
+		size += field(len(h.Key)) + field(len(h.Value))
+	}
+	return batchOverhead + field(size)
+}
+
+// format is that of a position, in its record.
+const format = 1
+
+// position is the value of a record of the topic of positions. Its key is SINK/STREAM; that
+// of the mark of a term is SINK.
+type position struct {
+	Format int       `json:"format"`
+	Log    uuid.UUID `json:"log"`
+	Epoch  int64     `json:"epoch"`
+	Seq    int64     `json:"seq,omitempty"`
+	ID     uuid.UUID `json:"id,omitzero"`
+	Batch  uuid.UUID `json:"batch,omitzero"`
+}
+
+func (s *Sink) positionRecord(p events.Position) *kgo.Record {
+	key := s.opts.Sink
+	if p.Stream != "" {
+		key += "/" + p.Stream
+	}
+	value, _ := json.Marshal(position{format, p.Log, s.term.Epoch, p.Seq, p.ID, p.Batch}) // Nothing in it can fail.
+	return &kgo.Record{Topic: s.opts.Positions, Key: []byte(key), Value: value}
+}
+
+// Positions implements [sink.Resumer]. They are read once a term, in which nobody else can
+// write them.
+func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.Position, err error) {
+	if s.held == nil {
+		if s.held, err = s.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, stream := range streams {
+		if p, ok := s.held[stream]; ok {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// read writes the mark of this term, and reads until it finds it.
+func (s *Sink) read(ctx context.Context) (map[string]events.Position, error) {
+	mark := s.positionRecord(events.Position{Log: s.term.Log})
+	if err := s.transact(ctx, []*kgo.Record{mark}); err != nil {
+		return nil, err
+	}
+	client, err := s.opts.client(kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.WithHooks(&s.dials),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.opts.Positions: {0: kgo.NewOffset().AtStart()}}))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	held := make(map[string]events.Position)
+	for {
+		fetched := client.PollFetches(ctx)
+		if err := fetched.Err(); err != nil {
+			return nil, s.explained(ctx, "read the topic "+s.opts.Positions+", up to what other sinks have open transactions in,", err)
+		}
+		for _, r := range fetched.Records() {
+			stream, isOurs := strings.CutPrefix(string(r.Key), s.opts.Sink+"/")
+			if isOurs {
+				if held[stream], err = decode(stream, r.Value); err != nil {
+					return nil, fmt.Errorf("topic %s, offset %d: %w", r.Topic, r.Offset, err)
+				}
+			}
+			if r.Offset >= mark.Offset {
+				return held, nil
+			}
+		}
+	}
+}
+
+func decode(stream string, value []byte) (events.Position, error) {
+	var p position
+	if err := json.Unmarshal(value, &p); err != nil || p.Format != format {
+		return events.Position{}, fmt.Errorf("the position of the stream %s is none that this version reads; upgrade observerd, or name another topic in positions-topic", stream)
+	}
+	return events.Position{Stream: stream, Log: p.Log, Seq: p.Seq, ID: p.ID, Batch: p.Batch}, nil
+}

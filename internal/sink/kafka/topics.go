@@ -1,0 +1,158 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/observerd/observerd/internal/config/field"
+)
+
+const (
+	// defaultLimit is that of a broker whose max.message.bytes cannot be asked for.
+	defaultLimit = 1_000_012
+	// The client takes no limits but these.
+	leastLimit, mostLimit = 512, 1 << 26
+)
+
+// topics are those that are known to be there, with the bytes that a message of them has at
+// most.
+type topics struct {
+	mu     sync.Mutex
+	limits map[string]int
+}
+
+// limit is asked by the client, too.
+func (t *topics) limit(topic string) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if limit, ok := t.limits[topic]; ok {
+		return int32(limit) //nolint:gosec // It is clamped.
+	}
+	return defaultLimit
+}
+
+func (t *topics) set(topic string, limit int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.limits[topic] = min(max(limit, leastLimit), mostLimit)
+}
+
+func (t *topics) unknown(names []string) (unknown []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		if _, ok := t.limits[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// legal is what Kafka takes as the name of a topic.
+var legal = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// topicOf returns the topic of a stream. The error is a mistake in the configuration.
+func topicOf(topic field.Template, positions, stream string) (string, error) {
+	name, err := topic.Execute(struct{ Stream string }{stream})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("topic cannot be made for the stream %s: %w; it knows {{.Stream}} alone", stream, err)
+	case !legal.MatchString(name) || strings.Trim(name, ".") == "":
+		return "", fmt.Errorf("topic makes %q of the stream %s, which is no name of a topic; write letters, digits, . _ and -, at most 249", name, stream)
+	case name == positions:
+		return "", fmt.Errorf("topic makes %s of the stream %s, which is the topic of positions; name another in topic or positions-topic", name, stream)
+	}
+	return name, nil
+}
+
+// positionsConfig has the topic of positions kept small: it is read when a term begins.
+var positionsConfig = map[string]*string{
+	"cleanup.policy": kadm.StringPtr("compact"), "segment.bytes": kadm.StringPtr("16777216"),
+	"segment.ms": kadm.StringPtr("3600000"), "min.cleanable.dirty.ratio": kadm.StringPtr("0.1"),
+}
+
+// ensure makes the topics that are missing, if it may, and learns their limits.
+func (s *Sink) ensure(ctx context.Context, names ...string) error {
+	names = s.topics.unknown(names)
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := s.admin().ListTopics(ctx, names...)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, name := range names {
+		switch err := found[name].Err; {
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && s.opts.Create:
+			missing = append(missing, name)
+		case err != nil:
+			return fmt.Errorf("topic %s: %w", name, err)
+		}
+	}
+	if err := s.create(ctx, missing); err != nil {
+		return err
+	}
+	configs, err := s.admin().DescribeTopicConfigs(ctx, names...)
+	if auth := (*kadm.AuthError)(nil); err != nil && !errors.As(err, &auth) {
+		return err
+	}
+	for _, name := range names {
+		config := configOf(configs, name)
+		if problem := mistaken(name == s.opts.Positions, config["cleanup.policy"]); problem != "" {
+			return fmt.Errorf("topic %s %s", name, problem)
+		}
+		limit, err := strconv.Atoi(config["max.message.bytes"])
+		if err != nil {
+			limit = defaultLimit
+		}
+		s.topics.set(name, limit)
+	}
+	return nil
+}
+
+func (s *Sink) create(ctx context.Context, names []string) error {
+	create := func(partitions int32, config map[string]*string, names ...string) error {
+		made, err := s.admin().CreateTopics(ctx, partitions, s.opts.Replication, config, names...)
+		for _, r := range made {
+			if r.Err != nil && !errors.Is(r.Err, kerr.TopicAlreadyExists) {
+				return fmt.Errorf("create the topic %s: %w", r.Topic, r.Err)
+			}
+		}
+		return err
+	}
+	var err error
+	if at := slices.Index(names, s.opts.Positions); at >= 0 {
+		names, err = slices.Delete(names, at, at+1), create(1, positionsConfig, s.opts.Positions)
+	}
+	if len(names) > 0 && err == nil {
+		err = create(s.opts.Partitions, nil, names...)
+	}
+	return err
+}
+
+func configOf(configs kadm.ResourceConfigs, name string) map[string]string {
+	values := make(map[string]string)
+	found, _ := configs.On(name, nil)
+	for _, c := range found.Configs {
+		values[c.Key] = c.MaybeValue()
+	}
+	return values
+}
+
+// mistaken says what is wrong with how a topic is cleaned; "" is not known.
+func mistaken(positions bool, policy string) string {
+	if positions && policy != "" && policy != "compact" {
+		return "loses positions (cleanup.policy " + policy + "); set cleanup.policy=compact for it"
+	}
+	return ""
+}
