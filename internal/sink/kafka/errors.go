@@ -20,7 +20,7 @@ var advice = map[error]string{
 	kerr.NotEnoughReplicasAfterAppend:       "fewer replicas are in sync than min.insync.replicas; look at the brokers",
 	kerr.InvalidReplicationFactor:           "there are not as many brokers; set replication",
 	kerr.PolicyViolation:                    "a policy of the brokers forbids such a topic; create it, and set create: false",
-	kerr.InvalidTransactionTimeout:          "raise transaction.max.timeout.ms of the brokers to 120000",
+	kerr.InvalidTransactionTimeout:          "raise transaction.max.timeout.ms of the brokers to 60000",
 	kerr.MessageTooLarge:                    "allow the user DESCRIBE_CONFIGS of the topic, so that batches fit its max.message.bytes",
 	kerr.SaslAuthenticationFailed:           "the user or the password is wrong; look at sasl",
 	kerr.UnsupportedSaslMechanism:           "the brokers do not take this mechanism; look at sasl.mechanism",

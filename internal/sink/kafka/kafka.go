@@ -35,13 +35,15 @@ import (
 
 const (
 	// transactionTimeout is when a broker aborts what nobody ends. It is longer than a relay
-	// waits for a batch.
-	transactionTimeout = 2 * time.Minute
+	// waits for a batch, and readers of the topics wait as long.
+	transactionTimeout = time.Minute
 	// abortTimeout bounds the abort of a transaction whose context has ended.
 	abortTimeout = 5 * time.Second
 	// attempts are how often a broker may refuse a record for a reason that passes, over
 	// about ten seconds: then the reason is the error.
 	attempts = 6
+	// leastPace is between looks for the leaders of topics, such as those that were just made.
+	leastPace = 100 * time.Millisecond
 )
 
 // Options configure a sink.
@@ -111,7 +113,7 @@ func (o Options) client(more ...kgo.Opt) (*kgo.Client, error) {
 	// From this version on, of Kafka 2.5, the request can name a producer.
 	var least kversion.Versions
 	least.SetMaxKeyVersion(int16(kmsg.InitProducerID), 3)
-	opts := append([]kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID("observerd"), kgo.MinVersions(&least), kgo.DisableClientMetrics()}, more...)
+	opts := append([]kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID("observerd"), kgo.MinVersions(&least), kgo.DisableClientMetrics(), kgo.MetadataMinAge(leastPace)}, more...)
 	if o.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(o.TLS))
 	}

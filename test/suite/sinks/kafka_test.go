@@ -2,17 +2,12 @@ package sinks_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/observerd/observerd/internal/config/field"
@@ -20,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/sink/kafka"
 	"github.com/observerd/observerd/internal/sink/sinktest"
+	"github.com/observerd/observerd/test/kit/kafkatest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
@@ -53,78 +49,10 @@ func options(t *testing.T, c *kfake.Cluster) kafka.Options {
 	}
 }
 
-// consume returns what a reader of committed records finds in a topic, partition by partition.
-func consume(ctx context.Context, brokers []string, topic string) (records []*kgo.Record, err error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	listed, err := kadm.NewClient(client).ListCommittedOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	ends := make(map[int32]int64)
-	listed.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 0 {
-			ends[o.Partition] = o.Offset
-		}
-	})
-	for len(ends) > 0 {
-		fetched := client.PollFetches(ctx)
-		if err := fetched.Err(); err != nil {
-			return nil, err
-		}
-		for _, r := range fetched.Records() {
-			if !r.Attrs.IsControl() {
-				records = append(records, r)
-			}
-			if r.Offset >= ends[r.Partition]-1 {
-				delete(ends, r.Partition)
-			}
-		}
-	}
-	return records, nil
-}
-
-// decode reads an event in the binary mode of the Kafka binding, or the structured one.
-func decode(r *kgo.Record) (events.Event, error) {
-	header := make(map[string]string)
-	for _, h := range r.Headers {
-		header[h.Key] = string(h.Value)
-	}
-	if strings.HasPrefix(header["content-type"], "application/cloudevents+json") {
-		return events.Decode(r.Value)
-	}
-	version, err := strconv.ParseInt(header["ce_rowversion"], 10, 64)
-	if err != nil {
-		return events.Event{}, err
-	}
-	text := map[string]any{"rowversion": version}
-	for key, value := range header {
-		if name, ok := strings.CutPrefix(key, "ce_"); ok && name != "rowversion" {
-			text[name] = value
-		}
-	}
-	text["snapshot"] = header["ce_snapshot"] == "true"
-	bare, err := json.Marshal(text)
-	if err != nil {
-		return events.Event{}, err
-	}
-	e, err := events.Decode(bare)
-	if len(r.Value) > 0 {
-		e.Data = r.Value
-	}
-	if isJSON := header["content-type"] == "application/json"; err == nil && isJSON != json.Valid(e.Data) {
-		err = errors.New("the content type is not that of the data")
-	}
-	return e, err
-}
-
 func stored(ctx context.Context, c *kfake.Cluster, topic string) (found []events.Event, err error) {
-	records, err := consume(ctx, c.ListenAddrs(), topic)
+	records, err := kafkatest.Consume(ctx, c.ListenAddrs(), topic)
 	for _, r := range records {
-		e, err := decode(r)
+		e, err := kafkatest.Decode(r)
 		if err != nil {
 			return nil, err
 		}
