@@ -69,6 +69,10 @@ func withItem(t *testing.T, list, item string) string {
 		entries[list] = "{id: inbox, type: sql, url: postgres://app@h/db}"
 		entry = entries[list]
 	}
+	if list == "sinks" && slices.Contains(strings.Fields("brokers topic positions-topic partitions replication compression security tls sasl"), key) {
+		entries[list] = "{id: bus, type: kafka, brokers: kafka-1:9092, topic: orders}"
+		entry = entries[list]
+	}
 	if key == "format" {
 		entries["sinks"] = "{id: screen, type: stdout}"
 		entry = entries[list]

@@ -28,7 +28,7 @@ type settings struct {
 	// observerd-positions.
 	PositionsTopic string `key:"positions-topic" default:"observerd-positions" unit:"name"`
 	// Create makes topics that are missing. Default: true.
-	Create bool `key:"create" default:"true"`
+	Create bool `key:"create" default:"false"`
 	// Partitions are those of topics that are made. Default: 1.
 	Partitions int `key:"partitions" default:"1" min:"1" max:"10000" unit:"partitions"`
 	// Replication is how many replicas topics have that are made; -1 is the brokers' default.
@@ -50,7 +50,7 @@ type settings struct {
 
 type saslSettings struct {
 	// Mechanism is that of the user. Default: none.
-	Mechanism string `key:"mechanism" default:"none" oneof:"none|plain|scram-sha-256|scram-sha-512"`
+	Mechanism string `key:"mechanism" oneof:"plain|scram-sha-256|scram-sha-512"`
 	// User and Password are those of this client. Default: none.
 	User         string       `key:"user" unit:"name"`
 	Password     field.Secret `key:"password"`
@@ -93,9 +93,9 @@ func (s *settings) Check(r field.Report) {
 		r.Reject("tls", "it is not used with security: plaintext; write security: tls")
 	}
 	switch named := s.SASL.User != "" && s.SASL.Password.Reveal() != ""; {
-	case s.SASL.Mechanism == "none" && (s.SASL.User != "" || s.SASL.Password.Reveal() != ""):
+	case s.SASL.Mechanism == "" && (s.SASL.User != "" || s.SASL.Password.Reveal() != ""):
 		r.Reject("sasl.mechanism", "there is a user, and no mechanism; write scram-sha-512, scram-sha-256 or plain, as the brokers do")
-	case s.SASL.Mechanism != "none" && !named:
+	case s.SASL.Mechanism != "" && !named:
 		r.Reject("sasl.user", "a mechanism needs user, and password or password-file")
 	case s.SASL.Mechanism == "plain" && s.Security != "tls":
 		r.Warn("security", "plain sends the password in the clear; write security: tls, or take scram-sha-512")
