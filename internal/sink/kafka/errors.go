@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -36,6 +37,9 @@ func explained(what string, err error) error {
 	var code *kerr.Error
 	if errors.As(err, &code) && advice[code] != "" {
 		return fmt.Errorf("%s: %w; %s", what, err, advice[code])
+	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w; so a broker ends a connection where it wants TLS, a user or another password: look at security and sasl", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/observerd/observerd/internal/kind"
 )
@@ -51,15 +50,12 @@ func (p *probe) add(warning bool, format string, args ...any) {
 }
 
 func (p *probe) topic(ctx context.Context, name string, rights ...kadm.ACLOperation) {
-	req := kmsg.NewPtrMetadataRequest()
-	req.IncludeTopicAuthorizedOperations = true
-	req.Topics = []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr(name)}}
-	resp, err := req.RequestWith(ctx, p.client)
-	if err != nil || len(resp.Topics) != 1 {
+	found, err := describe(ctx, p.client, name)
+	if err != nil || len(found) != 1 {
 		p.add(false, "topic %s cannot be asked for: %w", name, err)
 		return
 	}
-	topic := resp.Topics[0]
+	topic := found[0]
 	switch err := kerr.ErrorForCode(topic.ErrorCode); {
 	case errors.Is(err, kerr.UnknownTopicOrPartition) && p.o.Create:
 		p.creatable(ctx, name)

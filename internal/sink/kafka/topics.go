@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/observerd/observerd/internal/config/field"
 )
@@ -80,23 +82,39 @@ var positionsConfig = map[string]*string{
 	"segment.ms": kadm.StringPtr("3600000"), "min.cleanable.dirty.ratio": kadm.StringPtr("0.1"),
 }
 
+// describe asks for topics, and what the user may do with them.
+func describe(ctx context.Context, client *kgo.Client, names ...string) ([]kmsg.MetadataResponseTopic, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
+	for _, name := range names {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, topic)
+	}
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Topics, nil
+}
+
 // ensure makes the topics that are missing, if it may, and learns their limits.
 func (s *Sink) ensure(ctx context.Context, names ...string) error {
 	names = s.topics.unknown(names)
 	if len(names) == 0 {
 		return nil
 	}
-	found, err := s.admin().ListTopics(ctx, names...)
+	found, err := describe(ctx, s.client, names...)
 	if err != nil {
 		return err
 	}
 	var missing []string
-	for _, name := range names {
-		switch err := found[name].Err; {
+	for _, topic := range found {
+		switch err := kerr.ErrorForCode(topic.ErrorCode); {
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && s.opts.Create:
-			missing = append(missing, name)
+			missing = append(missing, *topic.Topic)
 		case err != nil:
-			return fmt.Errorf("topic %s: %w", name, err)
+			return fmt.Errorf("topic %s: %w", *topic.Topic, err)
 		}
 	}
 	if err := s.create(ctx, missing); err != nil {
