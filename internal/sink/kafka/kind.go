@@ -27,7 +27,7 @@ type settings struct {
 	// PositionsTopic is where the sink keeps what it has stored last. Default:
 	// observerd-positions.
 	PositionsTopic string `key:"positions-topic" default:"observerd-positions" unit:"name"`
-	// Create makes topics that are missing. Default: true.
+	// Create makes topics that are missing. Default: false.
 	Create bool `key:"create" default:"false"`
 	// Partitions are those of topics that are made. Default: 1.
 	Partitions int `key:"partitions" default:"1" min:"1" max:"10000" unit:"partitions"`

@@ -288,7 +288,7 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	c := fake(t, kfake.NumBrokers(3))
 	brokers := `brokers: ["` + c.ListenAddrs()[0] + `"], `
-	probed(t, settings(t, brokers+"topic: events, replication: 3"))
+	probed(t, settings(t, brokers+"topic: events, create: true, replication: 3"))
 	probed(t, settings(t, brokers+"topic: events, create: false"), "topic observerd-positions", "topic events")
 	safe := map[string]string{"min.insync.replicas": "2", "cleanup.policy": "compact"}
 	if err := c.CreateTopic(positions, 1, safe); err != nil {
@@ -299,14 +299,14 @@ func TestProbe(t *testing.T) {
 	if err := c.CreateTopic("events", 1, poor); err != nil {
 		t.Fatal(err)
 	}
-	probed(t, settings(t, brokers+"topic: events"), "?min.insync.replicas 1", "?no message above 5000")
-	probed(t, settings(t, brokers+"topic: t, positions-topic: events"), "loses positions", "?min.insync.replicas 1")
+	probed(t, settings(t, brokers+"topic: events, create: true"), "?min.insync.replicas 1", "?no message above 5000")
+	probed(t, settings(t, brokers+"topic: t, positions-topic: events, create: true"), "loses positions", "?min.insync.replicas 1")
 	infos := c.TopicInfo(positions)
 	if ends := c.PartitionInfo(positions, 0).HighWatermark; infos == nil || ends != 0 {
 		t.Errorf("the probes have written %d records", ends)
 	}
 	c.Close()
-	probed(t, settings(t, brokers+"topic: events"), "answers")
+	probed(t, settings(t, brokers+"topic: events, create: true"), "answers")
 }
 
 func TestUsersAndTheirRights(t *testing.T) {
