@@ -171,8 +171,8 @@ nightly: pgtest ## Run all tests and those that take too long for every day, ran
 
 # Some of make nightly: consumers with a real broker, which Maven fetches into .cache.
 .PHONY: test-kafka
-test-kafka: pgtest ## Let consumers fail before a real Kafka, 100,000 orders included (needs a Java runtime and Maven)
-	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 10m $(TESTFLAGS) ./test/kit/kafkatest
+test-kafka: pgtest ## Deliver to a real Kafka that is killed, and let consumers fail before it (needs a JDK and Maven)
+	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 20m $(TESTFLAGS) ./test/kit/kafkatest ./internal/sink/kafka
 	bin/pgtest $(GO) -C $(SUITES) test -tags nightly -count=1 -timeout 60m -run 'Kafka|UnderAllFaults' $(TESTFLAGS) ./contend
 
 # Some of make nightly: locks in Leases on a real API server, which is built into .cache.

@@ -39,9 +39,9 @@ const (
 	transactionTimeout = time.Minute
 	// abortTimeout bounds the abort of a transaction whose context has ended.
 	abortTimeout = 5 * time.Second
-	// attempts are how often a broker may refuse a record for a reason that passes, over
-	// about ten seconds: then the reason is the error.
-	attempts = 6
+	// attempts are how often a broker may refuse a record for a reason that passes, such as
+	// an election: at leastPace for six seconds. Then the reason is the error.
+	attempts = 60
 	// leastPace is between looks for the leaders of topics, such as those that were just made.
 	leastPace = 100 * time.Millisecond
 )

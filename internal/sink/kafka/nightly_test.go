@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/observerd/observerd/internal/sink/sinktest"
 	"github.com/observerd/observerd/test/kit/kafkatest"
 	"github.com/observerd/observerd/test/kit/netfault"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func options(t *testing.T, s *kafkatest.Server, id string) kafka.Options {
@@ -117,6 +119,97 @@ func TestContractOnKafka(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKilledBroker kills a broker again and again while a relay delivers. Kafka's own client
+// finds each event once, and those of a key in order.
+func TestKilledBroker(t *testing.T) {
+	t.Parallel()
+	s := kafkatest.Start(t)
+	o := options(t, s, "killed")
+	o.Partitions = 3
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	var reached atomic.Int64
+	kills := make(chan error, 1)
+	go func() { kills <- killAt(ctx, s, &reached, 5_000, 15_000, 25_000) }()
+	batch := sinktest.Batch("orders", 1, 40_000)
+	for i := range batch {
+		batch[i].Subject = fmt.Sprint("key ", i%97)
+	}
+	var failures int
+	for epoch := int64(1); reached.Load() < int64(len(batch)); epoch++ {
+		if err := relay(ctx, o, epoch, batch, &reached); err != nil {
+			failures++
+			t.Log(err)
+			time.Sleep(250 * time.Millisecond) // As a relay does.
+		}
+		if ctx.Err() != nil {
+			t.Fatal(ctx.Err())
+		}
+	}
+	if err := <-kills; err != nil {
+		t.Fatal(err)
+	}
+	found, err := stored(s.Read(ctx, "killed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, last := make(map[int64]bool), make(map[string]int64)
+	for _, e := range found {
+		if seen[e.Seq] || e.Seq <= last[e.Subject] {
+			t.Fatalf("event %d is there twice, or out of order", e.Seq)
+		}
+		seen[e.Seq], last[e.Subject] = true, e.Seq
+	}
+	if len(seen) != len(batch) || failures == 0 {
+		t.Errorf("%d of %d events, after %d failures", len(seen), len(batch), failures)
+	}
+}
+
+// relay delivers from where the sink is, as a relay does in a term.
+func relay(ctx context.Context, o kafka.Options, epoch int64, batch []events.Event, reached *atomic.Int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	s, err := kafka.Open(ctx, o, sink.Term{Epoch: epoch})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	at, err := s.Positions(ctx, []string{"orders"})
+	if err != nil {
+		return err
+	}
+	var seq int64
+	if len(at) == 1 {
+		seq = at[0].Seq
+	}
+	for reached.Store(seq); seq < int64(len(batch)); reached.Store(seq) {
+		next := min(seq+500, int64(len(batch)))
+		if _, err := s.Deliver(ctx, batch[seq:next]); err != nil {
+			return err
+		}
+		seq = next
+	}
+	return nil
+}
+
+func killAt(ctx context.Context, s *kafkatest.Server, reached *atomic.Int64, at ...int64) error {
+	for _, n := range at {
+		err := waittest.Within(ctx, time.Minute, func() error {
+			if reached.Load() < n {
+				return errors.New("too early")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.Stop(ctx, syscall.SIGKILL), s.Restart(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cut ends all connections when the next request of the kind is sent, and takes no new ones.
