@@ -108,7 +108,7 @@ func TestKeyInTwoFiles(t *testing.T) {
 c.yaml:3:11: the key "warehouse" is there already, at b.yaml:3:11; remove one of them
 c.yaml:6:10: an observer "red" is there already, at b.yaml:5:10; write another
 c.yaml:9:10: a sink "screen" is there already, at a.yaml:7:10; write another
-c.yaml:9:24: "nothing" is not a type; write stdout, file, sql or kafka
+c.yaml:9:24: "nothing" is not a type; write stdout, file, sql, webhook or kafka
 `; got != want {
 		t.Errorf("reported\n%s\nwant\n%s", got, want)
 	}

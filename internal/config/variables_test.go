@@ -22,7 +22,7 @@ func TestEveryKeyTakesVariables(t *testing.T) {
 		environment, where := environ(config.EnvName(name)+"=a${NOT_SET}"), config.EnvName(name)
 		if list, item, ok := strings.Cut(name, "[]."); ok {
 			value := `"a${NOT_SET}"`
-			if key.Unit == "drop, hash, mask" || key.Unit == "keys" {
+			if key.Unit == "drop, hash, mask" || key.Unit == "keys" || name == "sinks[].headers" {
 				value = "{c/d: " + value + "}"
 			}
 			if section, inner, ok := strings.Cut(item, "."); ok {
@@ -75,6 +75,10 @@ func withItem(t *testing.T, list, item string) string {
 	}
 	if key == "format" {
 		entries["sinks"] = "{id: screen, type: stdout}"
+		entry = entries[list]
+	}
+	if list == "sinks" && slices.Contains(strings.Fields("url url-file headers tls mode concurrency timeout insecure"), key) {
+		entries["sinks"] = "{id: screen, type: webhook, url: https://shop}"
 		entry = entries[list]
 	}
 	if key == "url-file" {

@@ -21,6 +21,7 @@ import (
 	"github.com/observerd/observerd/internal/sink/kafka"
 	"github.com/observerd/observerd/internal/sink/sqlsink"
 	"github.com/observerd/observerd/internal/sink/stdout"
+	"github.com/observerd/observerd/internal/sink/webhook"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/source/mysql"
@@ -46,6 +47,7 @@ var sinks = []kind.Kind[sink.Settings]{
 	stdout.Kind,
 	file.Kind,
 	sqlsink.Kind,
+	webhook.Kind,
 	kafka.Kind,
 }
 

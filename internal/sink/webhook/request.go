@@ -1,0 +1,130 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/webhooks"
+)
+
+// drained is how much of an answer is read, so that its connection can be used again.
+const drained = 64 << 10
+
+// errTimeout is the cause of a request that took too long.
+var errTimeout = errors.New("no answer in time")
+
+// send sends events in one request. A nil error says that they are stored; a [*refusal],
+// that the receiver does not want them; an [*outage], that others would fail, too.
+func (s *Sink) send(ctx context.Context, batch []events.Event, places []int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errTimeout)
+	defer cancel()
+	id, body, header, err := s.encode(batch, places)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.URL, bytes.NewReader(body))
+	if err != nil {
+		return explained(ctx, err, s.opts.Timeout)
+	}
+	for name, value := range s.opts.Headers {
+		header.Set(name, value)
+	}
+	now := time.Now() // Of this attempt.
+	header.Set(webhooks.ID, id)
+	header.Set(webhooks.Timestamp, strconv.FormatInt(now.Unix(), 10))
+	if signature := webhooks.Sign(id, now, body, s.opts.Secrets...); signature != "" {
+		header.Set(webhooks.Signature, signature)
+	}
+	header.Set("Idempotency-Key", id)
+	header.Set("User-Agent", "observerd")
+	r.Header = header
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return explained(ctx, err, s.opts.Timeout)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, answer.Body, drained) // The header of the answer is the answer.
+	return verdict(answer, now, len(body))
+}
+
+// encode returns the id, the body and the first headers of a request.
+func (s *Sink) encode(batch []events.Event, places []int) (id string, body []byte, header http.Header, err error) {
+	e := &batch[places[0]]
+	header = http.Header{}
+	switch s.opts.Mode {
+	case "binary":
+		body, err = binaryMode(header, e)
+	case "batched":
+		header.Set("Content-Type", "application/cloudevents-batch+json; charset=utf-8")
+		body = []byte{'['}
+		sum := sha256.New()
+		for n, i := range places {
+			if n > 0 {
+				body = append(body, ',')
+			}
+			body = events.AppendJSON(body, &batch[i])
+			_, _ = sum.Write(batch[i].ID[:]) // A hash takes everything.
+		}
+		of := uuid.UUID(sum.Sum(nil)[:16])
+		of[6], of[8] = of[6]&0x0f|0x80, of[8]&0x3f|0x80 // Version 8, as that of events.
+		return of.String(), append(body, ']'), header, nil
+	default:
+		header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
+		body = events.AppendJSON(nil, e)
+	}
+	return e.ID.String(), body, header, err
+}
+
+// binaryMode sets the attributes of an event as headers, and returns its data.
+func binaryMode(header http.Header, e *events.Event) ([]byte, error) {
+	bare := *e
+	bare.Data = nil
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(events.AppendJSON(nil, &bare), &attributes); err != nil {
+		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+	}
+	for name, value := range attributes {
+		text := string(value)
+		if strings.HasPrefix(text, `"`) {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+			}
+		}
+		header.Set("Ce-"+name, headerValue(text))
+	}
+	switch {
+	case len(e.Data) == 0:
+	case utf8.Valid(e.Data) && json.Valid(e.Data):
+		header.Set("Content-Type", "application/json")
+	default:
+		header.Set("Content-Type", "application/octet-stream")
+	}
+	return e.Data, nil
+}
+
+// headerValue writes an attribute as section 3.1.3.2 of the HTTP binding of CloudEvents 1.0
+// asks for.
+func headerValue(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
+			_, _ = fmt.Fprintf(&b, "%%%02X", c) // A builder takes everything.
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
