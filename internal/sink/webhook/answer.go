@@ -142,7 +142,7 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the receiver closed the connection without an answer")
 	case strings.Contains(err.Error(), "malformed"): // It is quoted behind that word.
-		return &outage{errors.New("what url leads to answers no HTTP; correct the port")}
+		return errors.New("the receiver answers no HTTP, or was cut off; compare the port in url")
 	}
 	return fmt.Errorf("send to the receiver: %w", err)
 }
