@@ -23,13 +23,16 @@ func TestContract(t *testing.T) {
 	for _, mode := range []string{"structured", "binary", "batched"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			sinktest.Run(t, func(t *testing.T) sinktest.Harness { return harness(t, mode) })
+			sinktest.Run(t, func(t *testing.T) sinktest.Harness {
+				h, _ := harnessOf(t, mode)
+				return h
+			})
 		})
 	}
 }
 
-// harness has one request at a time, so that whole streams are in order.
-func harness(t *testing.T, mode string) sinktest.Harness {
+// harnessOf has one request at a time, so that whole streams are in order.
+func harnessOf(t *testing.T, mode string) (sinktest.Harness, *receiver) {
 	r := newReceiver(t, secret(t, oneSecret))
 	var mu sync.Mutex
 	var torn, refused bool
@@ -90,7 +93,7 @@ func harness(t *testing.T, mode string) sinktest.Harness {
 		},
 		Poison:  func(e *events.Event) { e.Data = []byte(`{"poison":true}`) },
 		Repeats: true,
-	}
+	}, r
 }
 
 func hasPoison(sent []events.Event) bool {
