@@ -22,3 +22,10 @@ func OpenBehind(o Options, names *net.Resolver) *Sink {
 	s.client.Transport.(*http.Transport).DialContext = d.DialContext
 	return s
 }
+
+// OpenOver opens a sink that sends its requests by another way.
+func OpenOver(o Options, way http.RoundTripper) *Sink {
+	s := Open(o)
+	s.client.Transport = way
+	return s
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
@@ -202,6 +203,35 @@ func TestWhatIsStoredBehindAFailureIsNotSentAgain(t *testing.T) {
 	if stored, _ := r.has(); len(stored) != 6 {
 		t.Errorf("%d events were stored, want each of 6 once", len(stored))
 	}
+}
+
+// slow answers after some time, and needs no network.
+type slow time.Duration
+
+func (s slow) RoundTrip(q *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(time.Duration(s)):
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: q}, nil
+	case <-q.Context().Done():
+		return nil, q.Context().Err()
+	}
+}
+
+func TestASlowReceiverGetsAsMuchAsThePatienceOfARelayAllows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := webhook.Options{URL: "https://shop", Mode: "structured", Concurrency: 8, Timeout: 20 * time.Second}
+		begun := time.Now()
+		n, err := sinktest.Deliver(t.Context(), webhook.OpenOver(o, slow(50*time.Millisecond)), keyed("orders", 80, 80))
+		if took := time.Since(begun); n != 80 || err != nil || took != 500*time.Millisecond {
+			t.Errorf("stored %d of 80 in %v, want all in 10 times 50 ms: %v", n, took, err)
+		}
+		begun = time.Now()
+		n, err = sinktest.Deliver(t.Context(), webhook.OpenOver(o, slow(19*time.Second)), keyed("orders", 80, 80))
+		if took := time.Since(begun); n != 8 || err != nil || took > 25*time.Second {
+			t.Errorf("stored %d of 80 in %v, want 8 without an error: %v", n, took, err)
+		}
+	})
 }
 
 func TestAFailureOfOneStreamLetsOthersGoOn(t *testing.T) {
