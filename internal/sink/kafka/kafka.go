@@ -40,7 +40,8 @@ const (
 	// abortTimeout bounds the abort of a transaction whose context has ended.
 	abortTimeout = 5 * time.Second
 	// attempts are how often a broker may refuse a record for a reason that passes, such as
-	// an election: at leastPace for six seconds. Then the reason is the error.
+	// an election, or a topic that was just made: at leastPace for six seconds. Then the
+	// reason is the error.
 	attempts = 60
 	// leastPace is between looks for the leaders of topics, such as those that were just made.
 	leastPace = 100 * time.Millisecond
@@ -94,7 +95,7 @@ type Sink struct {
 func Open(ctx context.Context, o Options, t sink.Term) (_ *Sink, err error) {
 	s := &Sink{opts: o, term: t, topics: topics{limits: make(map[string]int)}}
 	s.client, err = o.client(
-		kgo.TransactionalID(o.transactionalID()), kgo.TransactionTimeout(transactionTimeout), kgo.RecordRetries(attempts),
+		kgo.TransactionalID(o.transactionalID()), kgo.TransactionTimeout(transactionTimeout), kgo.RecordRetries(attempts), kgo.UnknownTopicRetries(attempts),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil), o.Positions}), kgo.ProducerBatchCompression(codecs[o.Compression]),
 		kgo.ManualFlushing(), kgo.MaxBufferedRecords(1<<30), kgo.ProducerBatchMaxBytesFn(s.topics.limit), kgo.WithHooks(&s.dials),
 	)

@@ -48,6 +48,12 @@ func (t *topics) set(topic string, limit int) {
 	t.limits[topic] = min(max(limit, leastLimit), mostLimit)
 }
 
+func (t *topics) forget(topic string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.limits, topic)
+}
+
 func (t *topics) unknown(names []string) (unknown []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,9 +2,12 @@ package sinks_test
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -150,6 +154,51 @@ func TestLimitIsThatOfTheTopic(t *testing.T) {
 	}
 	many := sinktest.Batch("stock", 1, 100) // Together far above the limit.
 	deliver(t, s, many)
+}
+
+// A stream that was halted goes on by itself once the limit was raised, if need be in the next
+// term: the client remembers limits.
+func TestRaisedLimitIsNoticed(t *testing.T) {
+	t.Parallel()
+	c := fake(t)
+	if err := c.CreateTopic("events", 1, map[string]string{"max.message.bytes": "2000"}); err != nil {
+		t.Fatal(err)
+	}
+	batch := sinktest.Batch("orders", 1, 2)
+	batch[1].Data = []byte(`"` + strings.Repeat("x", 3000) + `"`)
+	s := open(t, options(t, c))
+	if result, err := s.Deliver(t.Context(), batch); err != nil || len(result.Stored) != 1 || len(result.Rejected) != 1 {
+		t.Fatalf("the result is %v: %v", result, err)
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	raise := kadm.AlterConfig{Op: kadm.SetConfig, Name: "max.message.bytes", Value: kadm.StringPtr("5000")}
+	if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{raise}, "events"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Deliver(t.Context(), batch[1:]); err != nil {
+		s = open(t, options(t, c))
+		deliver(t, s, batch[1:])
+	}
+	want(t, c, "events", batch)
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(nil) // For its certificate.
+	defer server.Close()
+	c := fake(t, kfake.TLS(&tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}))
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	place := `brokers: ["` + c.ListenAddrs()[0] + `"], topic: events, replication: 1`
+	probed(t, settings(t, place+", security: tls, tls: {ca-file: "+file+"}"))
+	probed(t, settings(t, place+", security: tls"), "certificate")
+	probed(t, settings(t, place), "look at security and sasl")
 }
 
 func TestSinksDoNotSeeTheirPositions(t *testing.T) {

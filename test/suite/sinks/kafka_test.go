@@ -83,7 +83,7 @@ func TestContract(t *testing.T) {
 }
 
 func harness(t *testing.T, tear kfake.Fault, structured bool) sinktest.Harness {
-	c := fake(t)
+	c := fake(t, kfake.NumBrokers(3)) // Leaders and coordinators are apart.
 	if err := c.CreateTopic("events", 1, nil); err != nil {
 		t.Fatal(err)
 	}
