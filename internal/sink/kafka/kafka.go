@@ -43,6 +43,8 @@ const (
 	// an election, or a topic that was just made: at leastPace for six seconds. Then the
 	// reason is the error.
 	attempts = 60
+	// believed is less than the minute after which a relay asks again for all positions.
+	believed = 50 * time.Second
 	// leastPace is between looks for the leaders of topics, such as those that were just made.
 	leastPace = 100 * time.Millisecond
 )
@@ -85,8 +87,9 @@ type Sink struct {
 	client *kgo.Client
 	dials  dials
 	topics topics
-	// held are the positions, by stream; nil before they were read.
-	held map[string]events.Position
+	// held are the positions, by stream; nil before they were read, at readAt.
+	held   map[string]events.Position
+	readAt time.Time
 	// broken is the error after which nothing can be said of the transaction.
 	broken error
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -128,13 +129,15 @@ func (s *Sink) positionRecord(p events.Position) *kgo.Record {
 	return &kgo.Record{Topic: s.opts.Positions, Key: []byte(key), Value: value}
 }
 
-// Positions implements [sink.Resumer]. They are read once a term, in which nobody else can
-// write them.
+// Positions implements [sink.Resumer]. Within a term nobody else writes them, but brokers may
+// lose some, so those that were read are believed for a time alone.
 func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.Position, err error) {
-	if s.held == nil {
+	if s.held == nil || time.Since(s.readAt) > believed {
+		began := time.Now()
 		if s.held, err = s.read(ctx); err != nil {
 			return nil, err
 		}
+		s.readAt = began
 	}
 	for _, stream := range streams {
 		if p, ok := s.held[stream]; ok {

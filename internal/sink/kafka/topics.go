@@ -82,9 +82,9 @@ func topicOf(topic field.Template, positions, stream string) (string, error) {
 	return name, nil
 }
 
-// positionsConfig has the topic of positions kept small: it is read when a term begins.
+// positionsConfig has the topic of positions kept small: all of it is read once a minute.
 var positionsConfig = map[string]*string{
-	"cleanup.policy": kadm.StringPtr("compact"), "segment.bytes": kadm.StringPtr("16777216"),
+	"cleanup.policy": kadm.StringPtr("compact"), "segment.bytes": kadm.StringPtr("4194304"),
 	"segment.ms": kadm.StringPtr("3600000"), "min.cleanable.dirty.ratio": kadm.StringPtr("0.1"),
 }
 

@@ -195,7 +195,7 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	place := `brokers: ["` + c.ListenAddrs()[0] + `"], topic: events, replication: 1`
+	place := `brokers: ["` + c.ListenAddrs()[0] + `"], topic: events, create: true, replication: 1`
 	probed(t, settings(t, place+", security: tls, tls: {ca-file: "+file+"}"))
 	probed(t, settings(t, place+", security: tls"), "certificate")
 	probed(t, settings(t, place), "look at security and sasl")
