@@ -42,7 +42,7 @@ func repeatsInSink() Step {
 
 func eventsOfBatch() Step {
 	return Step{
-		What: "the offset moves past a batch of the relay whatever events the log has in its place",
+		What:  "the offset moves past a batch of the relay whatever events the log has in its place",
 		Edits: []Edit{{logFile, "AND m.ids = (", "AND '' <> ("}},
 	}
 }
