@@ -20,6 +20,7 @@ func transport(o Options) *http.Transport {
 		DialContext:           dialer(o).DialContext,
 		TLSClientConfig:       o.TLS,
 		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: o.Timeout, PingTimeout: o.Timeout}, // A connection may die silently.
 		MaxConnsPerHost:       o.Concurrency,
 		MaxIdleConnsPerHost:   o.Concurrency,
 		IdleConnTimeout:       time.Minute,

@@ -44,8 +44,10 @@ var advice = map[int]string{
 	http.StatusForbidden:                  "compare secrets, headers and the address of this host with what the receiver allows",
 	http.StatusNotFound:                   "correct the path in url",
 	http.StatusMethodNotAllowed:           "correct url: what it names takes no POST",
+	http.StatusNotAcceptable:              "have the receiver answer whatever Accept says",
 	http.StatusProxyAuthRequired:          "write the account of the proxy into HTTPS_PROXY",
 	http.StatusRequestTimeout:             "the receiver did not get the body in time",
+	http.StatusLengthRequired:             "have what stands before the receiver pass the length on",
 	http.StatusConflict:                   "a receiver that has the event already has to answer 2xx",
 	http.StatusUnsupportedMediaType:       "set another mode",
 	http.StatusMisdirectedRequest:         "correct the host in url",
@@ -81,7 +83,7 @@ func verdict(answer *http.Response, now time.Time, size int) error {
 		return &outage{fmt.Errorf("the receiver answers %s: %w", named(code), sink.ErrGone)}
 	case code >= 300 && code < 400:
 		return &outage{failed("redirects are not followed: set the final address in url")}
-	case code >= 400 && code < 500 && skew(answer.Header, now).Abs() > apart:
+	case (waits || code == http.StatusBadRequest) && skew(answer.Header, now).Abs() > apart:
 		return &outage{failed(fmt.Sprintf("its clock and that of this host are %v apart: set both by NTP", skew(answer.Header, now).Abs().Round(time.Second)))}
 	case waits && !slices.Contains(ofOneEvent, code):
 		return &outage{failed(hint)}

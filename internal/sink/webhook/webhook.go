@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// round is how long one call of Deliver begins requests: with the last one's timeout
-	// it ends before the relay's patience does.
+	// round is how long one call of Deliver begins requests, unless it has nothing to tell
+	// then: with the last one's timeout it ends before the relay's patience does.
 	round = 5 * time.Second
 	// failures is after how many failed requests, each of which may be due to its event
 	// alone, a call of Deliver gives up.
@@ -115,7 +115,7 @@ func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (sink.Result, 
 	}
 	answers := make(chan answer)
 	for underWay := 0; ; {
-		for underWay < s.opts.Concurrency && !d.over && ctx.Err() == nil && time.Since(begun) < round {
+		for underWay < s.opts.Concurrency && !d.over && ctx.Err() == nil && (time.Since(begun) < round || underWay == 0 && !d.tells()) {
 			r := d.take()
 			if r == nil {
 				break
@@ -132,6 +132,9 @@ func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (sink.Result, 
 	}
 	result := d.result()
 	s.remember(d, result)
+	if d.err != nil {
+		s.client.CloseIdleConnections() // The next attempt asks for the address again.
+	}
 	if ctx.Err() != nil && slices.Contains(d.stored, false) {
 		return result, context.Cause(ctx)
 	}
@@ -235,6 +238,13 @@ func (d *delivery) block(r *request) {
 	for _, i := range r.events {
 		d.blocked[d.batch[i].Stream] = true
 	}
+}
+
+// tells reports whether there is something to tell the relay by now: an array of which one
+// event is refused takes several requests.
+func (d *delivery) tells() bool {
+	r := d.result()
+	return d.err != nil || len(r.Stored)+len(r.Rejected) > 0
 }
 
 func (d *delivery) result() sink.Result {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -203,6 +204,34 @@ func TestWhatIsStoredBehindAFailureIsNotSentAgain(t *testing.T) {
 	if stored, _ := r.has(); len(stored) != 6 {
 		t.Errorf("%d events were stored, want each of 6 once", len(stored))
 	}
+}
+
+// refusing refuses each array with the first event of orders, after a second.
+type refusing struct{ poison string }
+
+func (r refusing) RoundTrip(q *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(q.Body)
+	time.Sleep(time.Second)
+	code := http.StatusNoContent
+	if bytes.Contains(body, []byte(r.poison)) {
+		code = http.StatusUnprocessableEntity
+	}
+	return &http.Response{StatusCode: code, Body: http.NoBody, Header: http.Header{}}, err
+}
+
+// TestAnArrayIsHalvedToItsEnd: a receiver that takes a second to refuse an array of 100 is
+// asked until the refused event is found, however long that takes.
+func TestAnArrayIsHalvedToItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		batch := keyed("orders", 100, 100)
+		o := webhook.Options{URL: "https://shop.example/", Mode: "batched", Concurrency: 1, Timeout: 15 * time.Second}
+		s := webhook.OpenOver(o, refusing{batch[0].ID.String()})
+		result, err := s.Deliver(t.Context(), batch)
+		if err != nil || len(result.Rejected) != 1 || result.Rejected[0].ID != batch[0].ID {
+			t.Errorf("%+v, %v, want the first event rejected", result, err)
+		}
+	})
 }
 
 // slow answers after some time, and needs no network.
