@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kbin"
@@ -67,30 +65,14 @@ func record(e *events.Event, topic string, structured bool) *kgo.Record {
 		return r
 	}
 	r.Value = append([]byte{}, e.Data...)
-	r.Headers = attributes(e)
-	if len(e.Data) > 0 {
-		kind := "application/json"
-		if !utf8.Valid(e.Data) || !json.Valid(e.Data) {
-			kind = "application/octet-stream"
-		}
-		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "content-type", Value: []byte(kind)})
+	attributes, contentType := events.Binary(e)
+	for _, a := range attributes {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "ce_" + a.Name, Value: []byte(a.Value)})
+	}
+	if contentType != "" {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "content-type", Value: []byte(contentType)})
 	}
 	return r
-}
-
-// attributes are those that [events.AppendJSON] writes, each as a header.
-func attributes(e *events.Event) (headers []kgo.RecordHeader) {
-	bare := *e
-	bare.Data = nil
-	d := json.NewDecoder(bytes.NewReader(events.AppendJSON(nil, &bare)))
-	d.UseNumber()
-	_, _ = d.Token() // The brace. What AppendJSON writes is always JSON.
-	for d.More() {
-		key, _ := d.Token()
-		value, _ := d.Token()
-		headers = append(headers, kgo.RecordHeader{Key: fmt.Sprint("ce_", key), Value: fmt.Append(nil, value)})
-	}
-	return headers
 }
 
 // batchOverhead is what the client adds to a record that is alone in its batch.

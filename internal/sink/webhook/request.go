@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -31,10 +29,7 @@ var errTimeout = errors.New("no answer in time")
 func (s *Sink) send(ctx context.Context, batch []events.Event, places []int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errTimeout)
 	defer cancel()
-	id, body, header, err := s.encode(batch, places)
-	if err != nil {
-		return err
-	}
+	id, body, header := s.encode(batch, places)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.URL, bytes.NewReader(body))
 	if err != nil {
 		return explained(ctx, err, s.opts.Timeout)
@@ -61,12 +56,18 @@ func (s *Sink) send(ctx context.Context, batch []events.Event, places []int) err
 }
 
 // encode returns the id, the body and the first headers of a request.
-func (s *Sink) encode(batch []events.Event, places []int) (id string, body []byte, header http.Header, err error) {
+func (s *Sink) encode(batch []events.Event, places []int) (id string, body []byte, header http.Header) {
 	e := &batch[places[0]]
 	header = http.Header{}
 	switch s.opts.Mode {
 	case "binary":
-		body, err = binaryMode(header, e)
+		attributes, contentType := events.Binary(e)
+		for _, a := range attributes {
+			header.Set("Ce-"+a.Name, headerValue(a.Value))
+		}
+		if body = e.Data; contentType != "" {
+			header.Set("Content-Type", contentType)
+		}
 	case "batched":
 		header.Set("Content-Type", "application/cloudevents-batch+json; charset=utf-8")
 		body = []byte{'['}
@@ -80,39 +81,12 @@ func (s *Sink) encode(batch []events.Event, places []int) (id string, body []byt
 		}
 		of := uuid.UUID(sum.Sum(nil)[:16])
 		of[6], of[8] = of[6]&0x0f|0x80, of[8]&0x3f|0x80 // Version 8, as that of events.
-		return of.String(), append(body, ']'), header, nil
+		return of.String(), append(body, ']'), header
 	default:
 		header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
 		body = events.AppendJSON(nil, e)
 	}
-	return e.ID.String(), body, header, err
-}
-
-// binaryMode sets the attributes of an event as headers, and returns its data.
-func binaryMode(header http.Header, e *events.Event) ([]byte, error) {
-	bare := *e
-	bare.Data = nil
-	var attributes map[string]json.RawMessage
-	if err := json.Unmarshal(events.AppendJSON(nil, &bare), &attributes); err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
-	}
-	for name, value := range attributes {
-		text := string(value)
-		if strings.HasPrefix(text, `"`) {
-			if err := json.Unmarshal(value, &text); err != nil {
-				return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
-			}
-		}
-		header.Set("Ce-"+name, headerValue(text))
-	}
-	switch {
-	case len(e.Data) == 0:
-	case utf8.Valid(e.Data) && json.Valid(e.Data):
-		header.Set("Content-Type", "application/json")
-	default:
-		header.Set("Content-Type", "application/octet-stream")
-	}
-	return e.Data, nil
+	return e.ID.String(), body, header
 }
 
 // headerValue writes an attribute as section 3.1.3.2 of the HTTP binding of CloudEvents 1.0
