@@ -26,6 +26,8 @@ type resumer struct {
 func (r *rig) resumer() *resumer {
 	s := &resumer{fakeSink: r.sink, log: r.log.id, at: map[string]events.Position{}}
 	r.opts.Open = func(_ context.Context, t sink.Term) (sink.Sink, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.opened = append(s.opened, t)
 		return s, nil
 	}
@@ -33,6 +35,8 @@ func (r *rig) resumer() *resumer {
 }
 
 func (s *resumer) Positions(_ context.Context, streams []string) (found []events.Position, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked++
 	for _, stream := range streams {
 		if p, ok := s.at[stream]; ok {
@@ -44,11 +48,34 @@ func (s *resumer) Positions(_ context.Context, streams []string) (found []events
 
 func (s *resumer) Deliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
 	result, err := s.fakeSink.Deliver(ctx, batch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range result.Stored {
 		p.Log = s.log
 		s.at[p.Stream] = p
 	}
 	return result, err
+}
+
+// holds makes the sink hold a position of orders, or fail to say it.
+func (s *resumer) holds(p events.Position, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at["orders"], s.err = p, err
+}
+
+// openings returns the last term for which the sink was opened, and how often it was.
+func (s *resumer) openings() (last sink.Term, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened[len(s.opened)-1], len(s.opened)
+}
+
+// isAt returns the position of orders.
+func (s *resumer) isAt() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at["orders"].Seq
 }
 
 func (s *resumer) Redeliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
@@ -116,8 +143,8 @@ func TestRelayComparesItsSink(t *testing.T) {
 					r.wantNoted(tc.halted)
 				}
 				r.wantMetric("observerd_relay_halted_streams", halted)
-				if len(tc.stored) > 0 && s.at["orders"].Seq != 10 {
-					t.Errorf("the sink is at %d", s.at["orders"].Seq)
+				if at := s.isAt(); len(tc.stored) > 0 && at != 10 {
+					t.Errorf("the sink is at %d", at)
 				}
 			})
 		})
@@ -160,10 +187,12 @@ func TestRelayComparesAnIdleSink(t *testing.T) {
 		r.log.add("orders", upTo(4)...)
 		r.start()
 		pass(time.Second)
-		s.at["orders"] = r.position(1, 2)
+		s.holds(r.position(1, 2), nil)
 		pass(2 * time.Minute)
 		r.wantStored("orders", []int64{1, 2, 3, 4, 3, 4})
 		r.wantMetric("observerd_relay_rewinds_total", 1)
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if s.asked > 4 {
 			t.Errorf("the sink was asked %d times in two minutes", s.asked)
 		}
@@ -176,7 +205,7 @@ func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
 		s := r.resumer()
 		r.log.add("orders", upTo(3)...)
 		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
-			s.at["orders"] = r.position(1, 3)
+			s.holds(r.position(1, 3), nil)
 			return 0, errBroken
 		})
 		r.start()
@@ -185,8 +214,8 @@ func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
 		pass(time.Minute)
 		r.wantStored("orders", nil) // It has them, and was not given them again.
 		r.wantOffset("orders", 3)
-		if len(s.opened) != 2 || r.sink.closed != 1 {
-			t.Errorf("opened %d times, closed %d times, want 2 and 1", len(s.opened), r.sink.closed)
+		if _, n := s.openings(); n != 2 {
+			t.Errorf("opened %d times, want twice", n)
 		}
 	})
 }
@@ -194,21 +223,22 @@ func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
 // TestRelayOfARestoredLog counts terms again that the sink knows.
 func TestRelayOfARestoredLog(t *testing.T) {
 	bubble(t, func(r *rig) {
-		s := r.resumer()
-		s.err = &sink.StaleError{Epoch: 99}
+		s, stale := r.resumer(), &sink.StaleError{Epoch: 99}
+		s.err = stale
 		r.log.add("orders", 1)
 		r.start()
 		pass(time.Millisecond)
+		s.mu.Lock()
 		s.err = nil
+		s.mu.Unlock()
 		pass(time.Minute)
 		r.wantStored("orders", upTo(1))
-		if last := s.opened[len(s.opened)-1]; !last.Restored || last.Epoch != 1 || last.Log != r.log.id {
+		if last, _ := s.openings(); !last.Restored || last.Epoch != 1 || last.Log != r.log.id {
 			t.Errorf("opened for %+v, want a restored log", last)
 		}
 
 		r.log.setEpoch(99) // A later relay has claimed the sink, by the log too.
-		s.err = &sink.StaleError{Epoch: 99}
-		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, s.err })
+		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, stale })
 		r.log.fail(func(call string) error {
 			if call == "claim" {
 				return events.ErrStale
@@ -257,8 +287,10 @@ func TestRelayFilter(t *testing.T) {
 		r.wantStored("stock", nil)
 		r.wantOffset("orders", 20)
 		r.wantOffset("stock", 7)
-		if stored := r.log.stored["orders"]; stored.Seq != 18 || s.at["orders"].Seq != 18 || r.log.stored["stock"].Seq != 0 {
-			t.Errorf("the log has %d as the last event that is stored, the sink %d, want 18", stored.Seq, s.at["orders"].Seq)
+		r.log.mu.Lock()
+		defer r.log.mu.Unlock()
+		if stored, at := r.log.stored["orders"], s.isAt(); stored.Seq != 18 || at != 18 || r.log.stored["stock"].Seq != 0 {
+			t.Errorf("the log has %d as the last event that is stored, the sink %d, want 18", stored.Seq, at)
 		}
 		r.wantMetric("observerd_relay_delivered_events_total", 6)
 	})
