@@ -55,7 +55,7 @@ func build(o daemon.BuildOptions) (string, error) {
 // relayFile is the source of the relay, seen from here, and what its loop
 // says of the time that it may take for a step.
 const (
-	relayFile     = "../events/relay.go"
+	relayFile     = "../relay/relay.go"
 	relayPatience = "d = 2*d + time.Minute"
 )
 

@@ -271,7 +271,7 @@ func ofDelivery() []Mutant {
 			Without: []Step{storeBeforeOffset()},
 			Shows:   "A relay dies between the two: the sink never gets the batch.",
 			Expect:  []check.Kind{check.SinkLost},
-			Witness: "internal/events TestRelayAcknowledgesTheStoredPrefixOnly",
+			Witness: "internal/relay TestRelayAcknowledgesTheStoredPrefixOnly",
 			Hints:   Hints{Failpoints: []string{"relay.moved=kill@5", "relay.moved=kill@9", ""}},
 		},
 		{
@@ -280,7 +280,7 @@ func ofDelivery() []Mutant {
 			Traffic: []Edit{smallWrites()},
 			Shows:   "The sink takes a batch in parts and the relay dies after the first: the rest is never delivered.",
 			Expect:  []check.Kind{check.SinkLost},
-			Witness: "internal/events TestRelayAcknowledgesTheStoredPrefixOnly",
+			Witness: "internal/relay TestRelayAcknowledgesTheStoredPrefixOnly",
 			Hints:   Hints{Failpoints: []string{"relay.moved=kill@5", "relay.moved=kill@9", ""}},
 		},
 		{
@@ -288,7 +288,7 @@ func ofDelivery() []Mutant {
 			Without: []Step{repeatsInSink()},
 			Shows:   "A relay dies when the sink has a batch and the offset does not say so: it is delivered again.",
 			Expect:  []check.Kind{check.SinkDuplicated},
-			Witness: "internal/events/sink/file TestKilled",
+			Witness: "internal/sink/file TestKilled",
 			Hints:   Hints{Failpoints: []string{"relay.stored=kill@5", "relay.stored=kill@9", ""}},
 		},
 		{
