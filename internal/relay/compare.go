@@ -41,31 +41,16 @@ func (t *term) compare(ctx context.Context, backlog []events.Backlog) (moved boo
 		}
 	}
 	streams := slices.Sorted(maps.Keys(asked))
-	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
-	defer cancel()
-	positions, err := resumer.Positions(ctx, streams)
-	emptied := errors.Is(err, sink.ErrEmptied)
-	if err != nil && !emptied {
-		return false, &sinkError{fmt.Errorf("ask the sink what it has stored: %w", err)}
-	}
-	held, taken, err := t.opts.Log.Holds(ctx, positions)
+	comparisons, err := t.ask(ctx, resumer, streams)
 	if err != nil {
-		return false, fmt.Errorf("look for the events that the sink holds: %w", err)
+		return false, err
 	}
 	if t.compared == nil {
-		t.compared, t.comparedAt = make(map[string]bool), time.Now()
+		t.compared, t.comparedAt = make(map[string]int64), time.Now()
 	}
-	of := make(map[string]*events.Position, len(positions))
-	for i := range positions {
-		of[positions[i].Stream] = &positions[i]
-	}
-	for _, stream := range streams {
-		c := comparison{mark: marks[stream], log: t.log, has: of[stream], emptied: emptied}
-		c.mark.Stream = stream
-		if c.has != nil {
-			c.held, c.taken = slices.Contains(held, *c.has), slices.Contains(taken, *c.has)
-		}
+	for i, c := range comparisons {
+		c.mark = marks[streams[i]]
+		c.mark.Stream = streams[i]
 		seeks, err := t.settleOn(ctx, c)
 		if err != nil {
 			return moved, err
@@ -75,16 +60,51 @@ func (t *term) compare(ctx context.Context, backlog []events.Backlog) (moved boo
 	return moved, nil
 }
 
+// ask asks the sink for the positions of streams, and the log for their events.
+func (t *term) ask(ctx context.Context, resumer sink.Resumer, streams []string) ([]comparison, error) {
+	t.beat(2 * t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	positions, err := resumer.Positions(ctx, streams)
+	emptied := errors.Is(err, sink.ErrEmptied)
+	if err != nil && !emptied {
+		return nil, &sinkError{fmt.Errorf("ask the sink what it has stored: %w", err)}
+	}
+	held, taken, err := t.opts.Log.Holds(ctx, positions)
+	if err != nil {
+		return nil, fmt.Errorf("look for the events that the sink holds: %w", err)
+	}
+	of := make(map[string]*events.Position, len(positions))
+	for i := range positions {
+		of[positions[i].Stream] = &positions[i]
+	}
+	all := make([]comparison, len(streams))
+	for i, stream := range streams {
+		all[i] = comparison{log: t.log, has: of[stream], emptied: emptied}
+		if has := of[stream]; has != nil {
+			all[i].held, all[i].taken = slices.Contains(held, *has), slices.Contains(taken, *has)
+		}
+	}
+	return all, nil
+}
+
+// agrees reports whether the stream was compared with the sink at this offset: a log that
+// went back has another one.
+func (t *term) agrees(b events.Backlog) bool {
+	at, ok := t.compared[b.Stream]
+	return ok && at == b.Offset
+}
+
 // uncompared returns the streams that wait for a comparison.
 func (t *term) uncompared(backlog []events.Backlog) map[string]bool {
 	asked := make(map[string]bool)
 	for _, b := range backlog {
-		if !t.compared[b.Stream] && !b.Paused && !t.stays(b.Stream, t.halted[b.Stream].offset) {
+		if !t.agrees(b) && !t.stays(b.Stream, b.Offset) {
 			asked[b.Stream] = true
 		}
 	}
 	for stream, h := range t.halted {
-		if !t.compared[stream] && !t.stays(stream, h.offset) {
+		if h.unlike && !t.stays(stream, h.offset) {
 			asked[stream] = true
 		}
 	}
@@ -112,42 +132,67 @@ func (t *term) settleOn(ctx context.Context, c comparison) (moved bool, err erro
 	what, why := c.verdict()
 	if what == isAhead {
 		same, err := t.sameBatch(ctx, c)
-		if err != nil {
+		switch {
+		case err != nil:
 			return false, err
-		}
-		if !same {
+		case !same && c.mark.Adopted:
+			what = agrees
+		case !same:
 			what, why = halts, c.unknown()
 		}
 	}
+	offset := c.mark.Offset
 	switch what {
 	case halts:
 		delete(t.compared, stream)
-		t.halt(stream, c.mark.Offset, why)
+		t.halt(stream, offset, why)
+		h := t.halted[stream]
+		h.unlike = true
+		t.halted[stream] = h
 		return false, nil
 	case isAhead:
-		log.Info("Sink has stored more than was acknowledged", "offset", c.mark.Offset, "stored", c.has.Seq)
-		err = t.opts.Log.Seek(ctx, t.opts.Sink, c.mark, max(c.mark.Offset, c.has.Seq), *c.has, t.epoch)
+		log.Info("Sink has stored more than was acknowledged", "offset", offset, "stored", c.has.Seq)
+		offset = max(offset, c.has.Seq)
+		err = t.seek(ctx, c, offset)
 	case isBehind:
 		t.metrics.rewinds.Inc()
-		log.Warn("Sink has lost events that it had stored, delivering them again", "offset", c.mark.Offset, "stored", c.has.Seq)
-		err = t.opts.Log.Seek(ctx, t.opts.Sink, c.mark, c.has.Seq, *c.has, t.epoch)
+		log.Warn("Sink has lost events that it had stored, delivering them again", "offset", offset, "stored", c.has.Seq)
+		offset = c.has.Seq
+		err = t.seek(ctx, c, offset)
 	case isEmptied:
 		log.Warn("Target of the sink was emptied by its own retention, going on from the offset", "offset", c.mark.Offset)
 	}
 	if err != nil {
 		return false, fmt.Errorf("set the offset of %s: %w", stream, err)
 	}
-	t.compared[stream] = true
-	t.resume(stream)
+	t.compared[stream] = offset
+	if t.halted[stream].unlike {
+		t.resume(stream)
+	}
 	return what == isAhead || what == isBehind, nil
 }
+
+// seek sets the offset, and remembers what the sink has.
+func (t *term) seek(ctx context.Context, c comparison, offset int64) error {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	return t.opts.Log.Seek(ctx, t.opts.Sink, c.mark, offset, *c.has, t.epoch)
+}
+
+// mostAhead is how many events a batch may have with those between them that a filter leaves
+// out: a sink that is further ahead has stored more than one batch.
+const mostAhead = 100_000
 
 // sameBatch reports whether the events that the sink has stored behind the offset are
 // those that the log has there. A log that went back to an earlier state may have the
 // last of them again in its place, behind others.
 func (t *term) sameBatch(ctx context.Context, c comparison) (bool, error) {
-	if c.has.Seq <= c.mark.Offset {
-		return true, nil // Somebody has moved the offset.
+	switch {
+	case c.has.Seq <= c.mark.Offset: // Somebody has moved the offset.
+		return true, nil
+	case c.has.Seq-c.mark.Offset > mostAhead:
+		return false, nil
 	}
 	t.beat(t.opts.Timeout)
 	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
@@ -162,7 +207,10 @@ func (t *term) sameBatch(ctx context.Context, c comparison) (bool, error) {
 			return false, nil
 		}
 		after = found[len(found)-1].Seq
-		wanted = append(wanted, newPart(0, found, t.opts.Wanted).wanted...)
+		for _, e := range newPart(0, found, t.opts.Wanted).wanted {
+			e.Data = nil
+			wanted = append(wanted, e)
+		}
 	}
 	ends := events.Ends(wanted, t.log)
 	return len(ends) == 1 && ends[0] == *c.has, nil

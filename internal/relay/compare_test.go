@@ -3,6 +3,8 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -126,6 +128,14 @@ func TestRelayComparesItsSink(t *testing.T) {
 			other.Log = uuid.Max
 			s.at["orders"] = other
 		}, []int64{6, 7, 8, 9, 10}, "", "Relay leads"},
+		"ahead, adopted": {func(r *rig, s *resumer) {
+			r.log.adopted["orders"] = true
+			s.at["orders"] = r.position(6, 8)
+		}, []int64{9, 10}, "", "Sink has stored more than was acknowledged"},
+		"far ahead, adopted": {func(r *rig, s *resumer) {
+			r.log.adopted["orders"] = true
+			s.at["orders"] = r.position(7, 8)
+		}, []int64{6, 7, 8, 9, 10}, "", "Relay leads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
@@ -199,6 +209,72 @@ func TestRelayComparesAnIdleSink(t *testing.T) {
 	})
 }
 
+// TestRelayComparesAgainWhenTheLogWentBack, within its term: the sink is not given again what
+// it has.
+func TestRelayComparesAgainWhenTheLogWentBack(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.resumer()
+		r.opts.BatchSize = 5
+		r.log.add("orders", upTo(5)...)
+		r.start()
+		pass(time.Second)
+		r.log.add("orders", 6, 7, 8)
+		pass(time.Second)
+		r.wantStored("orders", upTo(8))
+		r.log.mu.Lock()
+		r.log.offsets["orders"], r.log.stored["orders"] = 5, r.position(1, 5)
+		r.log.mu.Unlock()
+		pass(time.Second)
+		r.wantStored("orders", upTo(8))
+		r.wantOffset("orders", 8)
+	})
+}
+
+// TestRelayFeedsAllStreamsButOne has a sink that takes 200 ms and fails whenever a batch has
+// an event of one stream among a hundred.
+func TestRelayFeedsAllStreamsButOne(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.BatchSize = 500
+		for i := range 100 {
+			r.log.add(fmt.Sprintf("stream-%02d", i), upTo(3)...)
+		}
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			time.Sleep(200 * time.Millisecond)
+			if slices.ContainsFunc(batch, func(e events.Event) bool { return e.Stream == "stream-10" }) {
+				return 0, errBroken
+			}
+			return len(batch), nil
+		})
+		r.start()
+		pass(5 * time.Minute)
+		if n := len(r.sink.seqs("stream-10")); n != 0 {
+			t.Errorf("%d events of the stream that fails are stored", n)
+		}
+		r.sink.mu.Lock()
+		defer r.sink.mu.Unlock()
+		if len(r.sink.stored) != 297 {
+			t.Errorf("%d events are stored, want those of 99 streams", len(r.sink.stored))
+		}
+	})
+}
+
+// TestRelayLeavesAPausedSinkAlone has its target stopped meanwhile.
+func TestRelayLeavesAPausedSinkAlone(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.log.add("orders", 1)
+		r.log.paused = true
+		s.err = errBroken
+		r.start()
+		pass(10 * time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.opened) > 0 || s.asked > 0 || r.lock.tries() != 1 {
+			t.Errorf("opened %d times, asked %d times, under %d leases", len(s.opened), s.asked, r.lock.tries())
+		}
+	})
+}
+
 // TestRelayOpensASinkAnewThatFailed: what an answer would have said is in its position.
 func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
 	bubble(t, func(r *rig) {
@@ -254,11 +330,12 @@ func TestRelayOfARestoredLog(t *testing.T) {
 // TestRelayRejection halts a stream at an event that the sink rejects, and no other.
 func TestRelayRejection(t *testing.T) {
 	bubble(t, func(r *rig) {
+		r.resumer()
 		r.log.add("orders", upTo(5)...)
 		r.log.add("stock", upTo(5)...)
 		r.sink.rejects = map[uuid.UUID]bool{event("orders", 3).ID: true}
 		r.start()
-		pass(time.Minute)
+		pass(5 * time.Minute)
 		r.wantStored("orders", upTo(2))
 		r.wantOffset("orders", 2)
 		r.wantStored("stock", upTo(5))

@@ -211,6 +211,7 @@ func (l *fakeLog) Seek(ctx context.Context, _ string, from events.Mark, offset i
 			return events.ErrLogChanged
 		}
 		l.offsets[from.Stream], l.stored[from.Stream] = offset, stored
+		delete(l.adopted, from.Stream)
 		return nil
 	})
 }

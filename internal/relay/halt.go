@@ -17,8 +17,8 @@ type halt struct {
 	offset int64
 	reason string
 	again  time.Time
-	// tried says that it is.
-	tried bool
+	// tried says that it is. unlike says that what the sink holds is the reason.
+	tried, unlike bool
 }
 
 // stays reports whether a stream is halted, and is not to be tried now.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
@@ -42,24 +44,26 @@ func (t *term) round(ctx context.Context) (busy bool, err error) {
 }
 
 // adapt halves the streams of the next batches when one has failed, which may be for one
-// of them alone, and doubles them when none has: the others get through.
+// of them alone, and doubles them when all streams got through: the others do.
 func (t *term) adapt(streams int, err error) {
 	var sinkErr *sinkError
 	switch {
 	case errors.As(err, &sinkErr):
-		t.streamsAtOnce = max(1, streams/2)
+		t.streamsAtOnce, t.passed = max(1, streams/2), 0
+	case t.passed+streams <= t.backlogged: // Or the one that fails would be met by as many again.
+		t.passed += streams
 	case t.streamsAtOnce >= t.opts.BatchSize:
 		t.streamsAtOnce = 0
 	default:
-		t.streamsAtOnce *= 2
+		t.streamsAtOnce, t.passed = 2*t.streamsAtOnce, 0
 	}
 }
 
 // plan looks which streams have a backlog, and are not halted.
 func (t *term) plan(ctx context.Context) (*plan, error) {
 	backlog, err := t.backlog(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || paused(backlog) {
+		return &plan{}, err
 	}
 	moved, err := t.compare(ctx, backlog)
 	if err == nil && moved {
@@ -71,7 +75,7 @@ func (t *term) plan(ctx context.Context) (*plan, error) {
 	p := &plan{size: t.opts.BatchSize, streams: t.streamsAtOnce}
 	for _, b := range rotate(backlog, t.after) {
 		switch {
-		case b.Paused, t.stays(b.Stream, b.Offset):
+		case t.stays(b.Stream, b.Offset), t.compared != nil && !t.agrees(b):
 		case b.Offset > 0 && b.Next != b.Offset+1:
 			t.halt(b.Stream, b.Offset, fmt.Errorf("%w: it has nothing at %d, though the stream reaches to %d", ErrGap, b.Offset+1, b.Last))
 		case b.Next > 0: // Or all of the stream has gone with retention; there is nothing to skip.
@@ -79,8 +83,12 @@ func (t *term) plan(ctx context.Context) (*plan, error) {
 			p.queue = append(p.queue, pending{stream: b.Stream, offset: b.Offset, next: b.Next, last: b.Last})
 		}
 	}
+	t.backlogged = len(p.queue)
 	return p, nil
 }
+
+// paused reports whether the sink is paused: it is left alone.
+func paused(backlog []events.Backlog) bool { return len(backlog) > 0 && backlog[0].Paused }
 
 func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
 	t.beat(t.opts.Timeout)
@@ -91,6 +99,7 @@ func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
 		return nil, fmt.Errorf("look for undelivered events: %w", err)
 	}
 	t.showLag(backlog)
+	slices.SortFunc(backlog, func(a, b events.Backlog) int { return strings.Compare(a.Stream, b.Stream) }) // Whatever the database sorts by.
 	return backlog, nil
 }
 
@@ -290,6 +299,9 @@ func (t *term) settle(ctx context.Context) error {
 	}
 	for _, step := range t.unsettled {
 		t.resume(step.Stream())
+		if t.compared != nil {
+			t.compared[step.Stream()] = step.Last()
+		}
 	}
 	t.unsettled = nil
 	failpoint.Hit("relay.moved")

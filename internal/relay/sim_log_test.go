@@ -223,6 +223,7 @@ func (v *simLogView) Seek(ctx context.Context, _ string, from events.Mark, offse
 			v.world.tally.Count("offset moved back to what the sink has")
 		}
 		l.offsets[from.Stream], l.stored[from.Stream] = offset, stored
+		delete(l.adopted, from.Stream)
 		return nil, nil
 	})
 	return err

@@ -43,10 +43,12 @@ type term struct {
 	// streams with a large backlog cannot starve others.
 	after string
 	// streamsAtOnce bounds the streams of a batch while the sink fails; 0: it does not.
-	streamsAtOnce int
-	// compared are the streams of which the sink's position and the log agree, at
-	// comparedAt; nil before the first comparison with a sink that was opened.
-	compared   map[string]bool
+	// backlogged is how many had a backlog lately, and passed how many got through since a
+	// batch failed.
+	streamsAtOnce, backlogged, passed int
+	// compared are the offsets of streams at which the sink's position and the log agree, all
+	// of them since comparedAt; nil before the first comparison with a sink that was opened.
+	compared   map[string]int64
 	comparedAt time.Time
 	// lagged are the streams whose lag is shown.
 	lagged map[string]bool
@@ -116,6 +118,7 @@ func (t *term) run(ctx context.Context) error {
 			}
 		case errors.Is(err, events.ErrLogChanged):
 			t.dropped(err)
+			t.pause(ctx, leastPace, nil)
 		default:
 			if err := t.failed(ctx, err); err != nil {
 				return err
@@ -135,7 +138,8 @@ func (t *term) step(ctx context.Context) (busy bool, err error) {
 		}
 	}
 	if t.sink == nil {
-		if _, err := t.backlog(ctx); err != nil { // What waits is shown, however long the sink cannot be opened.
+		backlog, err := t.backlog(ctx) // What waits is shown, however long the sink cannot be opened.
+		if err != nil || paused(backlog) {
 			return false, err
 		}
 		if err := t.open(ctx); err != nil {

@@ -36,6 +36,8 @@ func (c comparison) verdict() (verdict, error) {
 	last := c.mark.Stored
 	last.Stream = c.mark.Stream
 	switch {
+	case c.mark.Adopted && c.has != nil && c.has.Log == c.log && c.has.Seq > c.mark.Offset && c.held:
+		return isAhead, nil // The first batch since was stored, and its answer lost.
 	case c.mark.Adopted:
 		return agrees, nil
 	case c.has == nil && last.Seq == 0:

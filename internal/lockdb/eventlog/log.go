@@ -203,8 +203,12 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) (id uuid.UUID
 	if err != nil {
 		return uuid.Nil, err
 	}
-	return id, l.db.Query(ctx, "read the id of the event log", l.sql.SQL().LogID,
+	err = l.db.Query(ctx, "read the id of the event log", l.sql.SQL().LogID,
 		func(scan func(...any) error) error { return scan(&id) })
+	if err == nil && id == uuid.Nil {
+		err = errors.New("read the id of the event log: obs_log is empty; restore its row, or write a new one")
+	}
+	return id, err
 }
 
 // Move implements [events.Log]. One statement looks and moves; offsets of streams of which
@@ -282,6 +286,12 @@ func (l *Log) Seek(ctx context.Context, sink string, from events.Mark, offset in
 // Holds implements [events.Log].
 func (l *Log) Holds(ctx context.Context, positions []events.Position) (held, taken []events.Position, err error) {
 	found, err := l.at(ctx, positions)
+	if err == nil && len(found) < len(positions) {
+		err = errors.New("look for events: the coordination database is a standby")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	for i, f := range found {
 		switch p := positions[i]; {
 		case f.id == p.ID.String():
@@ -290,7 +300,7 @@ func (l *Log) Holds(ctx context.Context, positions []events.Position) (held, tak
 			taken = append(taken, p)
 		}
 	}
-	return held, taken, err
+	return held, taken, nil
 }
 
 // Pause implements [events.Log].

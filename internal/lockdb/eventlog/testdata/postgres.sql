@@ -88,7 +88,7 @@ SELECT $1, $2, $5, $6, $7, $3, clock_timestamp()
  WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $3 FOR SHARE)
    AND (CAST($4 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
 ON CONFLICT (sink, stream) DO UPDATE
-   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id,
+   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id, adopted = FALSE,
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4;
 
