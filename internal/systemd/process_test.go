@@ -123,7 +123,7 @@ func TestWatchdogStopsWhenALoopHangs(t *testing.T) {
 	if n := process.Log.Count("A loop hangs", `"loops":["relay file"]`); n != 1 {
 		t.Errorf("the log names the loop %d times", n)
 	}
-	if n := process.Log.Count("Stack of a goroutine", "internal/events.(*", "failpoint.Hit(…)"); n != 1 {
+	if n := process.Log.Count("Stack of a goroutine", "internal/relay.(*", "failpoint.Hit(…)"); n != 1 {
 		t.Errorf("the log has %d stacks of the goroutine that hangs", n)
 	}
 	// The rest of the node goes on, for several times of what the watchdog allows.
