@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,16 +22,21 @@ const retryTimeout = 10 * time.Minute
 
 func (c *cli) deadCommand() *cobra.Command {
 	d := deadCommands{c}
-	return group("dead", "List, show, retry and drop the records of poison rows", d.list(), d.show(), d.retry(), d.drop())
+	return group("dead", "List, show, retry and drop poison rows, and events that sinks have refused", d.list(), d.show(), d.retry(), d.drop())
 }
 
 // deadCommands makes the commands below dead.
 type deadCommands struct{ *cli }
 
-// deadRecord is the record of a poison row as JSON has it.
+// deadRecord is the record of a poison row, or a parked event, as JSON has it.
 type deadRecord struct {
-	ID       int64  `json:"id"`
+	ID int64 `json:"id"`
+	// Record is what the commands take.
+	Record string `json:"record"`
+	// Sink has refused the event Seq of the observer; empty and 0 for a poison row.
+	Sink     string `json:"sink,omitempty"`
 	Observer string `json:"observer"`
+	Event    int64  `json:"event,omitempty"`
 	// Key is empty where it could not be read.
 	Key    string `json:"key"`
 	Reason string `json:"reason"`
@@ -40,34 +47,55 @@ type deadRecord struct {
 }
 
 func recordOf(d admin.DeadRow) deadRecord {
-	return deadRecord{d.ID, d.Stream, d.Key, d.Reason, d.Refused, d.FirstAt, d.LastAt}
+	return deadRecord{
+		ID: d.ID, Record: number(d.ID), Observer: d.Stream, Key: d.Key, Reason: d.Reason, Refused: d.Refused, FirstAt: d.FirstAt, LastAt: d.LastAt,
+	}
+}
+
+func recordOfParked(p admin.ParkedEvent) deadRecord {
+	return deadRecord{
+		ID: p.Number, Record: "p" + number(p.Number), Sink: p.Sink, Observer: p.Stream, Event: p.Seq, Key: p.Key, Reason: p.Reason,
+		FirstAt: p.ParkedAt, LastAt: p.ParkedAt,
+	}
+}
+
+// why is the reason, with the sink of a parked event.
+func (d deadRecord) why() string {
+	if d.Sink == "" {
+		return d.Reason
+	}
+	return fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason)
 }
 
 func (c deadCommands) list() *cobra.Command {
-	f := admin.DeadFilter{}
+	f := deadChoice{}
+	var key string
+	var since time.Duration
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the records of poison rows, those that were met last first",
+		Short:   "List poison rows, those that were met last first, and events that sinks have refused",
 		Long: `List the records of poison rows: rows that could not become an event. The key and
-the reason tell what to fix; the number of a record is for the other commands.`,
+the reason tell what to fix; the number of a record is for the other commands. Behind
+them come events that sinks with "on-poison: park" have refused, and later ones of their
+keys, in the order in which a retry delivers them. Their numbers begin with p.`,
 		Example: `  observerd dead list --observer orders --since 2h
+  observerd dead list --sink shop
   observerd dead list --limit 0 -o json`,
 		Args: takes(0, 0),
 	}
-	cmd.Flags().StringArrayVar(&f.Streams, "observer", nil, "of this observer; repeat it for more")
-	_ = cmd.RegisterFlagCompletionFunc("observer", c.completeObserver)
-	cmd.Flags().StringVar(&f.Key, "key", "", "of the row with this key")
-	cmd.Flags().Var(positive(&f.Since), "since", "met within this time, such as 2h")
+	f.flags(c.cli, cmd, "of this")
+	cmd.Flags().StringVar(&key, "key", "", "of the row with this key")
+	cmd.Flags().Var(positive(&since), "since", "met within this time, such as 2h")
 	limit := limitFlag(cmd)
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
-		f.Limit = oneMore(*limit)
-		found, now, err := operator.Dead(ctx, f)
-		records := each(limited(c.cli, *limit, found), recordOf)
+		f.all = len(f.observers) == 0 && len(f.sinks) == 0
+		rows, parked, now, err := f.find(ctx, operator, admin.DeadFilter{Key: key, Since: since, Limit: oneMore(*limit)})
+		records := limited(c.cli, *limit, append(each(rows, recordOf), each(parked, recordOfParked)...))
 		return answer(c.stdout, *output, records, err, func() error {
 			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, each(records, func(d deadRecord) []string {
-				return []string{number(d.ID), d.Observer, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.Reason}
+				return []string{d.Record, d.Observer, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.why()}
 			}))
 		})
 	})
@@ -76,36 +104,41 @@ the reason tell what to fix; the number of a record is for the other commands.`,
 func (c deadCommands) show() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RECORD",
-		Short: "Show the record of a poison row, with what was kept of the row",
-		Long: `Show the record of a poison row. The row is as it was when it was met last; it is not
-read again. What could not be read of it was not kept.`,
-		Example: `  observerd dead show 17`,
-		Args:    takes(1, 1),
+		Short: "Show the record of a poison row, or a parked event, with what was kept of it",
+		Long: `Show the record of a poison row, or a parked event. The row is as it was when it was met
+last; it is not read again. What could not be read of it was not kept.`,
+		Example: `  observerd dead show 17
+  observerd dead show p3`,
+		Args: takes(1, 1),
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ids, err := recordIDs(args)
-		if err != nil {
+		d := deadChoice{}
+		if err := d.parse(args); err != nil {
 			return err
 		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator) error {
-			found, now, err := operator.Dead(ctx, admin.DeadFilter{IDs: ids, Raw: true})
-			if err == nil {
-				err = allFound(ids, found)
-			}
+			rows, parked, now, err := d.find(ctx, operator, admin.DeadFilter{Raw: true})
 			if err != nil {
 				return err
 			}
-			d := found[0]
+			var record deadRecord
+			var kept string
+			for _, row := range rows {
+				record, kept = recordOf(row), string(row.Raw)
+			}
+			for _, p := range parked {
+				record, kept = recordOfParked(p), string(p.Data)
+			}
 			if *output == formatJSON {
 				return printJSON(c.stdout, struct {
 					deadRecord
 					Row string `json:"row"`
-				}{recordOf(d), string(d.Raw)})
+				}{record, kept})
 			}
-			return table(c.stdout, []string{"record", number(d.ID)}, [][]string{
-				{"observer", d.Stream}, {"key", orDash(d.Key)}, {"reason", d.Reason}, {"refused", either(d.Refused, "yes", "no")},
-				{"first met", timestamp(d.FirstAt)}, {"last met", timestamp(d.LastAt) + ", " + ago(now, d.LastAt)}, {"row", orDash(string(d.Raw))},
+			return table(c.stdout, []string{"record", record.Record}, [][]string{
+				{"observer", record.Observer}, {"key", orDash(record.Key)}, {"reason", record.why()}, {"refused", either(record.Refused, "yes", "no")},
+				{"first met", timestamp(record.FirstAt)}, {"last met", timestamp(record.LastAt) + ", " + ago(now, record.LastAt)}, {"row", orDash(kept)},
 			})
 		})
 	}
@@ -114,23 +147,28 @@ read again. What could not be read of it was not kept.`,
 
 // deadChoice says which records a command is for, who runs it and why.
 type deadChoice struct {
-	ids       []int64
-	observers []string
-	all       bool
-	by        func() admin.By
-	output    *format
+	ids, parked      []int64
+	observers, sinks []string
+	all              bool
+	by               func() admin.By
+	output           *format
 }
 
-// choose makes a command for records by their numbers, of observers, or for all.
+// flags are those that choose records by what they belong to.
+func (d *deadChoice) flags(c *cli, cmd *cobra.Command, what string) {
+	cmd.Flags().StringArrayVar(&d.observers, "observer", nil, what+" observer; repeat it for more")
+	_ = cmd.RegisterFlagCompletionFunc("observer", c.completeObserver)
+	cmd.Flags().StringArrayVar(&d.sinks, "sink", nil, what+" sink, which are parked events; repeat it for more")
+}
+
+// choose makes a command for records by their numbers, of observers, of sinks, or for all.
 func (c deadCommands) choose(cmd *cobra.Command, preset time.Duration,
-	do func(ctx context.Context, operator *admin.Operator, d *deadChoice, found []admin.DeadRow) error) *cobra.Command {
+	do func(ctx context.Context, operator *admin.Operator, d *deadChoice, rows []admin.DeadRow, parked []admin.ParkedEvent) error) *cobra.Command {
 	d := &deadChoice{}
 	cmd.Use += " [RECORD…]"
 	cmd.Args = takes(0, math.MaxInt)
-	flags := cmd.Flags()
-	flags.StringArrayVar(&d.observers, "observer", nil, "all records of this observer; repeat it for more")
-	_ = cmd.RegisterFlagCompletionFunc("observer", c.completeObserver)
-	flags.BoolVar(&d.all, "all", false, "all records of all observers")
+	d.flags(c.cli, cmd, "all records of this")
+	cmd.Flags().BoolVar(&d.all, "all", false, "all records of all observers and sinks")
 	d.by = byFlags(cmd)
 	d.output = outputFlag(cmd)
 	timeout := timeoutFlag(cmd, preset)
@@ -139,50 +177,94 @@ func (c deadCommands) choose(cmd *cobra.Command, preset time.Duration,
 			return err
 		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			found, _, err := operator.Dead(ctx, admin.DeadFilter{IDs: d.ids, Streams: d.observers})
-			if err == nil {
-				err = allFound(d.ids, found)
-			}
+			rows, parked, _, err := d.find(ctx, operator, admin.DeadFilter{})
 			if err != nil {
 				return err
 			}
-			slices.Reverse(found) // As they were met.
-			return do(ctx, operator, d, found)
+			slices.Reverse(rows) // As they were met.
+			return do(ctx, operator, d, rows, parked)
 		})
 	}
 	return cmd
 }
 
 // parse reads the numbers of records, and checks that the choice is one.
-func (d *deadChoice) parse(args []string) (err error) {
-	if d.ids, err = recordIDs(args); err != nil {
-		return err
+func (d *deadChoice) parse(args []string) error {
+	for _, arg := range args {
+		text, parked := strings.CutPrefix(arg, "p")
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
+			return usageError{fmt.Errorf("%q is no number of a record; write one that 'observerd dead list' shows", arg)}
+		}
+		if parked {
+			d.parked = append(d.parked, id)
+		} else {
+			d.ids = append(d.ids, id)
+		}
 	}
-	byNumber, byID := len(d.ids) > 0, len(d.observers) > 0
-	switch {
-	case !byNumber && !byID && !d.all:
-		return usageError{errors.New("say which records: the numbers that 'observerd dead list' shows, --observer ID, or --all")}
-	case byNumber && byID, byNumber && d.all, byID && d.all:
-		return usageError{errors.New("numbers of records, --observer and --all exclude each other")}
+	choices := 0
+	for _, chosen := range []bool{len(args) > 0, len(d.observers) > 0, len(d.sinks) > 0, d.all} {
+		if chosen {
+			choices++
+		}
 	}
-	return nil
+	switch choices {
+	case 0:
+		return usageError{errors.New("say which records: the numbers that 'observerd dead list' shows, --observer ID, --sink ID, or --all")}
+	case 1:
+		return nil
+	}
+	return usageError{errors.New("numbers of records, --observer, --sink and --all exclude each other")}
 }
 
-// byObserver calls do for the records of each observer. A failure of one does not keep
+// find returns the records that are chosen, and the database's clock.
+func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin.DeadFilter) (rows []admin.DeadRow, parked []admin.ParkedEvent, now time.Time, err error) {
+	f.IDs, f.Streams = d.ids, d.observers
+	if len(d.ids) > 0 || len(d.observers) > 0 && len(d.sinks) == 0 || d.all {
+		if rows, now, err = operator.Dead(ctx, f); err != nil {
+			return nil, nil, now, err
+		}
+	}
+	if len(d.parked) > 0 || len(d.observers) > 0 || len(d.sinks) > 0 || d.all {
+		parked, now, err = operator.Parked(ctx, admin.ParkedFilter{
+			Numbers: d.parked, Sinks: d.sinks, Streams: d.observers, Key: f.Key, Since: f.Since, Data: f.Raw, Limit: f.Limit,
+		})
+	}
+	for _, id := range d.ids {
+		if !slices.ContainsFunc(rows, func(r admin.DeadRow) bool { return r.ID == id }) {
+			err = cmp.Or(err, noRecord(number(id)))
+		}
+	}
+	for _, id := range d.parked {
+		if !slices.ContainsFunc(parked, func(p admin.ParkedEvent) bool { return p.Number == id }) {
+			err = cmp.Or(err, noRecord("p"+number(id)))
+		}
+	}
+	return rows, parked, now, err
+}
+
+func noRecord(id string) error {
+	return fmt.Errorf("there is no record %s; 'observerd dead list' has those that there are", id)
+}
+
+// byGroup calls do for the records of each observer, or sink. A failure of one does not keep
 // it from the others.
-func byObserver(found []admin.DeadRow, do func(id string, rows []admin.DeadRow) error) error {
-	groups := make(map[string][]admin.DeadRow)
+func byGroup[T any](found []T, of func(T) string, do func(some []T) error) error {
+	groups := make(map[string][]T)
 	for _, d := range found {
-		groups[d.Stream] = append(groups[d.Stream], d)
+		groups[of(d)] = append(groups[of(d)], d)
 	}
 	var all error
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
-		if err := do(id, groups[id]); err != nil {
+		if err := do(groups[id]); err != nil {
 			all = errors.Join(all, fmt.Errorf("%s: %w", id, err))
 		}
 	}
 	return all
 }
+
+func observerOf(d admin.DeadRow) string { return d.Stream }
+func sinkOf(p admin.ParkedEvent) string { return p.Sink }
 
 // retriedRecord is what has become of a record as JSON has it.
 type retriedRecord struct {
@@ -196,40 +278,51 @@ type retriedRecord struct {
 func (c deadCommands) retry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry",
-		Short: "Read poison rows again by their keys, and make events of those that were fixed",
+		Short: "Read poison rows again, and deliver parked events, after what was wrong was fixed",
 		Long: `Read poison rows again by their keys, after what was wrong with them was fixed in the
 source, and make events of those that can be read. It is done under the lock of the
 observer's type and in the same fenced commits as a poll, while the nodes run: no row
 becomes an event twice. The record of a row that became an event, or was observed
 since, is removed. Those of other rows stay: the row is still poison, or no row is
-found by the key. The exit code is 1 then.`,
-		Example: `  observerd dead retry 17 18
+found by the key. The exit code is 1 then.
+
+Of parked events the relay of their sink delivers all that are parked of the same keys,
+in order, with their old sequences, at least once. This command waits for it for half a
+minute. An event that the sink refuses again stays parked, with what is behind it.`,
+		Example: `  observerd dead retry 17 18 p3
+  observerd dead retry --sink shop
   observerd dead retry --observer orders --reason 'INC-4711, quantities fixed'`,
 	}
-	return c.choose(cmd, retryTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, found []admin.DeadRow) error {
-		var all []admin.RetriedRow
-		err := byObserver(found, func(_ string, rows []admin.DeadRow) error {
+	return c.choose(cmd, retryTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, rows []admin.DeadRow, parked []admin.ParkedEvent) error {
+		all := []retriedRecord{}
+		err := byGroup(rows, observerOf, func(rows []admin.DeadRow) error {
 			done, err := operator.RetryDead(ctx, rows, d.by())
-			all = append(all, done...)
+			for _, r := range done {
+				all = append(all, retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq})
+			}
 			return err
 		})
-		return errors.Join(c.printRetried(*d.output, all), err, leftOver(all))
+		parkedErr := byGroup(parked, sinkOf, func(parked []admin.ParkedEvent) error {
+			done, err := operator.RetryParked(ctx, parked, d.by())
+			for _, r := range done {
+				all = append(all, retriedRecord{deadRecord: recordOfParked(r.ParkedEvent), Outcome: r.Outcome})
+			}
+			return err
+		})
+		return errors.Join(c.printRetried(*d.output, all), err, parkedErr, leftOver(all))
 	})
 }
 
-func (c deadCommands) printRetried(output format, all []admin.RetriedRow) error {
-	records := each(all, func(r admin.RetriedRow) retriedRecord {
-		return retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq}
-	})
-	return answer(c.stdout, output, records, nil, func() error {
-		return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r admin.RetriedRow) []string {
-			return []string{number(r.ID), r.Stream, orDash(r.Key), said(r)}
+func (c deadCommands) printRetried(output format, all []retriedRecord) error {
+	return answer(c.stdout, output, all, nil, func() error {
+		return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r retriedRecord) []string {
+			return []string{r.Record, r.Observer, orDash(r.Key), said(r)}
 		}))
 	})
 }
 
 // said words what has become of a record.
-func said(r admin.RetriedRow) string {
+func said(r retriedRecord) string {
 	switch r.Outcome {
 	case admin.RetryEvent:
 		return fmt.Sprint("became event ", r.Seq)
@@ -239,71 +332,68 @@ func said(r admin.RetriedRow) string {
 		return "still poison: " + r.Found
 	case admin.RetryMissing:
 		return "no row is found by this key: it is gone, or null-timestamp leaves it out"
+	case admin.RetryDelivered:
+		return "was delivered to " + r.Sink
+	case admin.RetryRefused:
+		return r.Sink + " refuses it: " + r.Reason
+	case admin.RetryWaits:
+		return "waits for the relay of " + r.Sink + ", which delivers it later; 'observerd sinks list' says how that does"
 	}
 	return "has no key to read it by: " + r.Reason
 }
 
 // leftOver is the error of a retry that has left records.
-func leftOver(all []admin.RetriedRow) error {
-	left := slices.DeleteFunc(slices.Clone(all), func(r admin.RetriedRow) bool {
-		return r.Outcome == admin.RetryEvent || r.Outcome == admin.RetryObserved
-	})
-	if len(left) == 0 {
+func leftOver(all []retriedRecord) error {
+	left := 0
+	for _, r := range all {
+		switch r.Outcome {
+		case admin.RetryEvent, admin.RetryObserved, admin.RetryDelivered:
+		default:
+			left++
+		}
+	}
+	if left == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d records stay; fix the rows and retry them, or remove the records with 'observerd dead drop'", len(left), len(all))
+	return fmt.Errorf("%d of %d records stay; fix what is wrong and retry them, or remove the records with 'observerd dead drop'", left, len(all))
 }
 
 func (c deadCommands) drop() *cobra.Command {
 	var yes bool
 	cmd := c.choose(&cobra.Command{
 		Use:   "drop",
-		Short: "Remove the records of poison rows",
+		Short: "Remove the records of poison rows, and parked events",
 		Long: `Remove the records of poison rows, of which no events are to be made. The source and
 the observer stay as they are: a poll that meets such a row again makes a new record.
 
 Of an observer that reads all rows in each poll, keep the records of rows that
 'observerd observers accept' has accepted: later polls know the rows by them, and
-judge the rows anew, and may refuse them, when the records are gone.`,
+judge the rows anew, and may refuse them, when the records are gone.
+
+A parked event is never delivered once it is dropped. Later ones of its key are, as soon
+as none before them is parked.`,
 		Example: `  observerd dead drop 17 --reason 'test order'
   observerd dead drop --observer orders --yes`,
-	}, operateTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, found []admin.DeadRow) error {
-		if len(found) > 0 {
-			if err := observerCommands(c).confirm(ctx, yes, fmt.Sprintf("Remove the records of %d poison rows?", len(found))); err != nil {
+	}, operateTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, rows []admin.DeadRow, parked []admin.ParkedEvent) error {
+		if len(rows)+len(parked) > 0 {
+			question := fmt.Sprintf("Remove the records of %d poison rows and %d parked events?", len(rows), len(parked))
+			if err := observerCommands(c).confirm(ctx, yes, question); err != nil {
 				return err
 			}
 		}
 		dropped := int64(0)
-		err := byObserver(found, func(_ string, rows []admin.DeadRow) error {
+		err := byGroup(rows, observerOf, func(rows []admin.DeadRow) error {
 			n, err := operator.DropDead(ctx, rows, d.by())
 			dropped += n
 			return err
 		})
-		return errors.Join(c.line(*d.output, map[string]int64{"dropped": dropped}, nil, "%d records removed", dropped), err)
+		parkedErr := byGroup(parked, sinkOf, func(parked []admin.ParkedEvent) error {
+			n, err := operator.DropParked(ctx, parked, d.by())
+			dropped += n
+			return err
+		})
+		return errors.Join(c.line(*d.output, map[string]int64{"dropped": dropped}, nil, "%d records removed", dropped), err, parkedErr)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-// recordIDs reads the numbers of records.
-func recordIDs(args []string) ([]int64, error) {
-	ids := make([]int64, len(args))
-	for i, arg := range args {
-		id, err := strconv.ParseInt(arg, 10, 64)
-		if err != nil || id <= 0 {
-			return nil, usageError{fmt.Errorf("%q is no number of a record; write one that 'observerd dead list' shows", arg)}
-		}
-		ids[i] = id
-	}
-	return ids, nil
-}
-
-// allFound is an error for a number of no record.
-func allFound(ids []int64, found []admin.DeadRow) error {
-	for _, id := range ids {
-		if !slices.ContainsFunc(found, func(d admin.DeadRow) bool { return d.ID == id }) {
-			return fmt.Errorf("there is no record %d; 'observerd dead list' has those that there are", id)
-		}
-	}
-	return nil
 }

@@ -27,8 +27,10 @@ type sinkState struct {
 	Type  string `json:"type,omitempty"`
 	State string `json:"state"`
 	Node  string `json:"node,omitempty"`
-	// Waiting are the events that it has not stored, Lag is for how long the oldest has waited.
+	// Waiting are the events that it has not stored, without those that are parked, Lag is for
+	// how long the oldest has waited.
 	Waiting   int64         `json:"waiting"`
+	Parked    int64         `json:"parked"`
 	Lag       time.Duration `json:"lag_ms"`
 	Pause     *status.Pause `json:"pause,omitempty"`
 	LastError string        `json:"last_error,omitempty"`
@@ -39,15 +41,19 @@ func (c sinkCommands) list() *cobra.Command {
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		report, err := operator.Report(ctx)
-		states := sinkStates(operator.SinkTypes(), report)
+		if err != nil {
+			return err
+		}
+		parked, _, err := operator.Parked(ctx, admin.ParkedFilter{})
+		states := sinkStates(operator.SinkTypes(), report, parked)
 		return answer(c.stdout, *output, states, err, func() error {
-			headings := []string{"SINK", "TYPE", "STATE", "NODE", "WAITING", "LAG", "LAST ERROR"}
+			headings := []string{"SINK", "TYPE", "STATE", "NODE", "WAITING", "PARKED", "LAG", "LAST ERROR"}
 			return table(c.stdout, headings, each(states, func(s sinkState) []string {
 				state := s.State
 				if s.Pause != nil {
 					state += s.Pause.Words(report.At, span)
 				}
-				return []string{s.Sink, orDash(s.Type), state, orDash(s.Node), number(s.Waiting), span(s.Lag), orDash(oneLine(s.LastError))}
+				return []string{s.Sink, orDash(s.Type), state, orDash(s.Node), number(s.Waiting), number(s.Parked), span(s.Lag), orDash(oneLine(s.LastError))}
 			}))
 		})
 	})
@@ -55,7 +61,7 @@ func (c sinkCommands) list() *cobra.Command {
 
 // sinkStates sums the streams of each sink up: those of the configuration, in its order, and
 // then others that were fed once.
-func sinkStates(types []admin.SinkType, report status.Report) []sinkState {
+func sinkStates(types []admin.SinkType, report status.Report, parked []admin.ParkedEvent) []sinkState {
 	states, at := []sinkState{}, make(map[string]int)
 	for _, t := range types {
 		at[t.ID] = len(states)
@@ -76,6 +82,11 @@ func sinkStates(types []admin.SinkType, report status.Report) []sinkState {
 			sum.State = status.StateRemoved
 		case s.LastError != "":
 			sum.State = "failing"
+		}
+	}
+	for _, p := range parked {
+		if n, known := at[p.Sink]; known {
+			states[n].Parked++
 		}
 	}
 	return states

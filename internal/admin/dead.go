@@ -58,14 +58,19 @@ const idsShown = 20
 
 // deadAct names the records by their numbers. A key is a value of a row.
 func deadAct(by By, action string, rows []DeadRow) lockdb.Act {
-	numbers := make([]string, 0, idsShown+1)
-	for _, d := range rows[:min(len(rows), idsShown)] {
-		numbers = append(numbers, fmt.Sprint(d.ID))
+	return lockdb.Did(by, action, rows[0].Stream, named(rows, func(d DeadRow) string { return fmt.Sprint(d.ID) }))
+}
+
+// named names the first of many records.
+func named[T any](all []T, name func(T) string) string {
+	names := make([]string, 0, idsShown+1)
+	for _, one := range all[:min(len(all), idsShown)] {
+		names = append(names, name(one))
 	}
-	if more := len(rows) - idsShown; more > 0 {
-		numbers = append(numbers, fmt.Sprintf("and %d more", more))
+	if more := len(all) - idsShown; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return lockdb.Did(by, action, rows[0].Stream, "records "+strings.Join(numbers, ", "))
+	return "records " + strings.Join(names, ", ")
 }
 
 func idsOf(rows []DeadRow) []int64 {

@@ -234,7 +234,7 @@ func (a *App) newRelay(s config.Sink) (*relay.Relay, error) {
 		streams = append(streams, stream)
 	}
 	return relay.New(relay.Options{
-		Sink: s.ID, Streams: streams, Log: a.db.Log(), Wanted: wiring.Wanted(s.Filter),
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), Wanted: wiring.Wanted(s.Filter), Park: s.OnPoison == "park",
 		BatchSize: size, BatchBytes: s.BatchBytes, Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(sink.Options{

@@ -96,7 +96,7 @@ func TestAnotherKindOfSink(t *testing.T) {
 		`{id: mine, type: collectin, label: a}`:                         "write collecting",
 		`{id: mine, type: stdout, label: a}`:                            "a sink of type stdout has none; remove it, or write type: collecting",
 		`{id: mine, type: stdout}, {id: yours, type: stdout}`:           "a sink that writes to this place is there already",
-		`{id: mine, type: collecting, label: a, colour: red}`:           "there is id, type, label, most, url, secret, headers, tls, body, filter, batch-size, batch-bytes",
+		`{id: mine, type: collecting, label: a, colour: red}`:           "there is id, type, label, most, url, secret, headers, tls, body, filter, on-poison, batch-size, batch-bytes",
 		`{id: mine, type: file, path: ""}`:                              "path is empty; write the name of a file",
 		`{id: mine, type: [collecting], label: a}`:                      "type is",
 		`{id: mine, label: a}`:                                          "type is missing",

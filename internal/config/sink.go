@@ -21,6 +21,9 @@ type Sink struct {
 	Settings kind.Settings `kinds:"sinks"`
 	// Filter leaves events out.
 	Filter Filter `key:"filter"`
+	// OnPoison is what becomes of an event that the sink refuses for good: "stop" halts its
+	// stream, "park" puts it and later events of its key aside. Default: stop.
+	OnPoison string `key:"on-poison" default:"stop" oneof:"stop|park"`
 	// BatchSize is how many events are delivered at once. Default: what suits the kind.
 	BatchSize int `key:"batch-size" shown:"what suits the type" min:"1" max:"10000" unit:"events"`
 	// BatchBytes ends a batch early whose data is large; it has one event at least.

@@ -89,8 +89,35 @@ type Step struct {
 	// least one. Their data is not needed.
 	Events []Event
 	// Stored is the last of them that the sink has stored; nil for none: events that a
-	// filter leaves out move the offset alone.
+	// filter leaves out, or that are parked, move the offset alone.
 	Stored *Position
+	// Parked are those of them that are parked, in order.
+	Parked []Parking
+}
+
+// Parking is an event that is put aside, and why.
+type Parking struct {
+	Seq int64
+	// Reason is for people, without a value of the row.
+	Reason string
+}
+
+// Key is what the events of one row have in common.
+type Key struct{ Stream, Subject string }
+
+// Key is the key of the event.
+func (e *Event) Key() Key { return Key{e.Stream, e.Subject} }
+
+// ParkedKey is a key of which a sink has parked events.
+type ParkedKey struct {
+	Key
+	// Events is how many there are.
+	Events int
+	// Oldest is when the first of them was parked, and Now when that was read, both by the
+	// log's clock.
+	Oldest, Now time.Time
+	// Retry says that an operator wants them delivered, Paused that the sink is paused.
+	Retry, Paused bool
 }
 
 // Stream is the stream of the events.
@@ -130,11 +157,22 @@ type Log interface {
 	// Failed notes for people why the sink stores nothing; an empty reason is that it works.
 	// Of a relay with an earlier epoch nothing is noted.
 	Failed(ctx context.Context, sink, reason string, epoch int64) error
-	// Move moves offsets of the sink, at most one of each stream. Once more does no harm.
+	// Move moves offsets of the sink, at most one of each stream, and parks what the steps
+	// say in the same transaction. Once more does no harm.
 	// The error is [ErrStale] when the epoch is not the claim's any more, and
 	// [ErrLogChanged] when an offset is not where the events were read, or the log does
 	// not hold all of them; those of other streams may have moved then.
 	Move(ctx context.Context, sink string, steps []Step, epoch int64) error
+	// Parked returns the keys of which events are parked, in no order.
+	Parked(ctx context.Context, sink string) ([]ParkedKey, error)
+	// Retries returns parked events of keys that an operator wants delivered, stream by
+	// stream, each in order; as many, and as large, as Read does.
+	Retries(ctx context.Context, sink string, limit, bytes int) ([]Event, error)
+	// Unpark removes events that were delivered. The error is [ErrStale] as above.
+	Unpark(ctx context.Context, sink string, delivered []Event, epoch int64) error
+	// Repark keeps a parked event, and what is parked of its key, until an operator wants
+	// them delivered again. The error is [ErrStale] as above.
+	Repark(ctx context.Context, sink string, refused Event, reason string, epoch int64) error
 	// Marks returns what the log knows of the sink, of each stream of which it knows
 	// something.
 	Marks(ctx context.Context, sink string) ([]Mark, error)

@@ -97,6 +97,24 @@ SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN $7 THEN ra
 	DeleteDead: `DELETE FROM obs_dead WHERE stream || '' = $1 AND id {numbers $2}`,
 }
 
+// parkedSQL are the statements on parked events, of the sink $1.
+type parkedSQL struct{ Parked, Retry, Drop string }
+
+var parkedTexts = parkedSQL{
+	Parked: `
+SELECT id, sink, stream, seq, CAST(event_id AS TEXT), subject, reason, parked_at, retry_at IS NOT NULL, CASE WHEN $9 THEN CAST(data AS TEXT) ELSE '' END
+  FROM obs_parked
+ WHERE ($1 OR id {numbers $2})
+   AND ($3 OR sink {among $4})
+   AND ($5 OR stream {among $6})
+   AND (CAST($7 AS TEXT) = '' OR subject = $7)
+   AND (CAST($8 AS DOUBLE PRECISION) = 0 OR parked_at >= {past $8})
+ ORDER BY sink, stream, seq
+ LIMIT $10`,
+	Retry: `UPDATE obs_parked SET retry_at = {now} WHERE sink = $1 AND id {numbers $2}`,
+	Drop:  `DELETE FROM obs_parked WHERE sink = $1 AND id {numbers $2}`,
+}
+
 const sweepColumns = `id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at`
 
 // sweepSQL are the statements of [Sweeps].

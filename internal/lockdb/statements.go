@@ -13,6 +13,7 @@ type partSQL struct {
 	Account accountSQL
 	Pause   pauseSQL
 	Sink    sinkSQL
+	Parked  parkedSQL
 	Dead    deadSQL
 	Janitor janitorSQL
 	Report  reportSQL
@@ -24,7 +25,7 @@ func partTexts(backend string) partSQL {
 	texts := partSQL{
 		Lease: postgresLeaseSQL, Store: postgresStoreSQL, Commit: postgresCommitSQL,
 		Turn: turnTexts, Node: nodeTexts, Stream: streamTexts, Sweep: sweepTexts, Account: accountTexts,
-		Pause: pauseTexts, Sink: sinkTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operator: operationTexts,
+		Pause: pauseTexts, Sink: sinkTexts, Parked: parkedTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operator: operationTexts,
 	}
 	if backend == "sqlite" {
 		texts.Lease, texts.Store, texts.Commit = sqliteLeaseSQL, sqliteStoreSQL, sqliteCommitSQL

@@ -203,8 +203,8 @@ func (t *term) sameBatch(ctx context.Context, c comparison) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("read events of %s: %w", c.mark.Stream, err)
 		}
-		if len(found) == 0 {
-			return false, nil
+		if len(found) == 0 || after > 0 && len(gapless(found, after+1)) < len(found) {
+			return false, nil // A gap is not passed, whoever is behind it.
 		}
 		after = found[len(found)-1].Seq
 		for _, e := range newPart(0, found, t.opts.Wanted).wanted {

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -35,7 +36,8 @@ type fakeLog struct {
 	before, after func(call string) error
 	calls         map[string]int
 	// noted are the states of the sink that were noted, each once in a row.
-	noted []string
+	noted  []string
+	parked parkedEvents
 }
 
 func newFakeLog() *fakeLog {
@@ -183,6 +185,7 @@ func (l *fakeLog) Move(ctx context.Context, _ string, steps []events.Step, epoch
 				return events.ErrLogChanged
 			}
 			l.offsets[stream] = step.Last()
+			l.parked = l.parked.with(step)
 			if step.Stored != nil {
 				l.stored[stream] = *step.Stored
 				delete(l.adopted, stream)
@@ -190,6 +193,110 @@ func (l *fakeLog) Move(ctx context.Context, _ string, steps []events.Step, epoch
 		}
 		return nil
 	})
+}
+
+func (l *fakeLog) Parked(ctx context.Context, _ string) (keys []events.ParkedKey, err error) {
+	err = l.call(ctx, "parked", func() error {
+		keys = l.parked.keys(l.paused)
+		return nil
+	})
+	return keys, err
+}
+
+func (l *fakeLog) Retries(ctx context.Context, _ string, limit, _ int) (batch []events.Event, err error) {
+	err = l.call(ctx, "retries", func() error {
+		batch = l.parked.retries(limit)
+		return nil
+	})
+	return batch, err
+}
+
+func (l *fakeLog) Unpark(ctx context.Context, _ string, delivered []events.Event, _ int64) error {
+	return l.call(ctx, "unpark", func() error {
+		l.parked = l.parked.without(delivered)
+		return nil
+	})
+}
+
+func (l *fakeLog) Repark(ctx context.Context, _ string, refused events.Event, reason string, _ int64) error {
+	return l.call(ctx, "repark", func() error {
+		l.parked = l.parked.refused(refused, reason)
+		return nil
+	})
+}
+
+// parkedEvent is a row of the table of parked events.
+type parkedEvent struct {
+	events.Event
+	reason string
+	retry  bool
+}
+
+// parkedEvents are the parked events of a sink, in the order in which they were parked. A
+// copy stays as it is.
+type parkedEvents []parkedEvent
+
+func (all parkedEvents) with(step events.Step) parkedEvents {
+	all = slices.Clone(all)
+	for _, p := range step.Parked {
+		at := slices.IndexFunc(step.Events, func(e events.Event) bool { return e.Seq == p.Seq })
+		if e := step.Events[at]; !slices.ContainsFunc(all, func(known parkedEvent) bool { return known.ID == e.ID }) {
+			all = append(all, parkedEvent{Event: e, reason: p.Reason})
+		}
+	}
+	return all
+}
+
+func (all parkedEvents) keys(paused bool) (keys []events.ParkedKey) {
+	for _, p := range all {
+		at := slices.IndexFunc(keys, func(k events.ParkedKey) bool { return k.Key == p.Key() })
+		if at < 0 {
+			at, keys = len(keys), append(keys, events.ParkedKey{Key: p.Key(), Oldest: p.Observed, Now: time.Now(), Paused: paused})
+		}
+		keys[at].Events++
+		keys[at].Retry = keys[at].Retry || p.retry
+	}
+	return keys
+}
+
+func (all parkedEvents) retries(limit int) (batch []events.Event) {
+	for _, p := range all {
+		if slices.ContainsFunc(all, func(o parkedEvent) bool { return o.Key() == p.Key() && o.retry }) {
+			batch = append(batch, p.Event)
+		}
+	}
+	slices.SortStableFunc(batch, func(a, b events.Event) int {
+		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Seq, b.Seq))
+	})
+	return batch[:min(len(batch), limit)]
+}
+
+func (all parkedEvents) without(delivered []events.Event) parkedEvents {
+	return slices.DeleteFunc(slices.Clone(all), func(p parkedEvent) bool {
+		return slices.ContainsFunc(delivered, func(e events.Event) bool { return e.ID == p.ID })
+	})
+}
+
+func (all parkedEvents) refused(x events.Event, reason string) parkedEvents {
+	all = slices.Clone(all)
+	for i := range all {
+		if all[i].Key() == x.Key() {
+			all[i].retry = false
+		}
+		if all[i].ID == x.ID {
+			all[i].reason = reason
+		}
+	}
+	return all
+}
+
+// retry marks all of them, as an operator does.
+func (all parkedEvents) retry() parkedEvents {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].retry = true
+	}
+	return all
 }
 
 func (l *fakeLog) Marks(ctx context.Context, _ string) (marks []events.Mark, err error) {

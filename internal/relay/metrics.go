@@ -14,6 +14,8 @@ type relayMetrics struct {
 	leads     prometheus.Gauge
 	halted    prometheus.Gauge
 	rewinds   prometheus.Counter
+	parked    prometheus.Gauge
+	parkedFor prometheus.Gauge
 	lag       *prometheus.GaugeVec
 	waiting   *waiting
 	latency   *prometheus.HistogramVec // type
@@ -42,6 +44,14 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 			Name: "observerd_relay_rewinds_total", ConstLabels: labels,
 			Help: "Streams of which the sink had lost events that it had stored, and that were delivered again.",
 		}),
+		parked: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_parked_events", ConstLabels: labels,
+			Help: "Events that are parked because the sink has refused them, or an earlier one of their key, as the leading node sees it.",
+		}),
+		parkedFor: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_parked_seconds", ConstLabels: labels,
+			Help: "How long the first of the parked events has been parked; 0 when there is none.",
+		}),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "observerd_relay_lag_events", ConstLabels: labels,
 			Help: "Events of the stream that the sink has not stored, as the leading node sees it.",
@@ -54,7 +64,7 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 		}, []string{"type"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.rewinds, m.lag, m.waiting, m.latency)
+		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.rewinds, m.parked, m.parkedFor, m.lag, m.waiting, m.latency)
 	}
 	return m
 }
@@ -64,6 +74,8 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 func (m *relayMetrics) leave() {
 	m.leads.Set(0)
 	m.halted.Set(0)
+	m.parked.Set(0)
+	m.parkedFor.Set(0)
 	m.lag.Reset()
 	m.waiting.set(nil)
 }

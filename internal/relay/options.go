@@ -47,6 +47,9 @@ type Options struct {
 	// Wanted reports whether the sink is given an event. The offset moves past all others.
 	// nil: it is given every event.
 	Wanted func(*events.Event) bool
+	// Park has an event that the sink rejects put aside, and later ones of its key, in the
+	// place of halting its stream.
+	Park bool
 	// BatchSize is how many events are read and delivered at once. 0: 500.
 	BatchSize int
 	// BatchBytes ends a batch early whose data is large; it has one event at least. 0: 4 MiB.

@@ -52,8 +52,8 @@ type part struct {
 	// after is the offset behind which the events were read.
 	after  int64
 	events []events.Event
-	// wanted are those of them that the sink is given.
-	wanted []events.Event
+	// wanted are those of them that the sink is given, and parked those that are parked.
+	wanted, parked []events.Event
 }
 
 // read takes what was read of the ranges out of the plan, and returns it stream by stream,
@@ -115,27 +115,55 @@ func newPart(after int64, found []events.Event, wanted func(*events.Event) bool)
 
 func (p *part) stream() string { return p.events[0].Stream }
 
-// stored splits the part behind the event that the sink has stored last; nil for none.
-// The step is empty where the offset cannot move, and rest where nothing is left.
-func (p *part) stored(last *events.Position) (step events.Step, stored []events.Event, rest part) {
+// next is the beginning of the part that one step takes: what the sink is given before the
+// first event to be parked or, where that comes first, the events to be parked up to the next
+// one that the sink is given. What comes behind a parked event is delivered only once the
+// offset has moved past that: a sink that is ahead has no parked event behind the offset.
+func (p *part) next(parks func(events.Key) bool) part {
+	at := func(parked bool) int {
+		n := slices.IndexFunc(p.wanted, func(e events.Event) bool { return parks(e.Key()) == parked })
+		if n < 0 {
+			return len(p.wanted)
+		}
+		return n
+	}
+	if n := at(true); n > 0 || len(p.wanted) == 0 {
+		return p.before(n)
+	}
+	next := p.before(at(false))
+	next.parked, next.wanted = next.wanted, nil
+	return next
+}
+
+// before is the part up to the wanted event with that number, without it.
+func (p *part) before(n int) part {
+	end := len(p.events)
+	if n < len(p.wanted) {
+		end = slices.IndexFunc(p.events, func(e events.Event) bool { return e.Seq == p.wanted[n].Seq })
+	}
+	return part{after: p.after, events: p.events[:end], wanted: p.wanted[:n]}
+}
+
+// behind is what is left of the part behind its beginning.
+func (p *part) behind(done part) part {
+	left := part{after: p.after, events: p.events[len(done.events):], wanted: p.wanted[len(done.wanted)+len(done.parked):]}
+	if n := len(done.events); n > 0 {
+		left.after = done.events[n-1].Seq
+	}
+	return left
+}
+
+// stored is the beginning of the part whose wanted events are those that the sink has stored;
+// nil for none.
+func (p *part) stored(last *events.Position) part {
+	if len(p.wanted) == 0 {
+		return *p
+	}
 	n := 0
 	if last != nil {
 		n = 1 + slices.IndexFunc(p.wanted, func(e events.Event) bool { return e.Seq == last.Seq })
 	}
-	end := len(p.events)
-	if n < len(p.wanted) { // The offset ends before the first that is not stored.
-		end = slices.IndexFunc(p.events, func(e events.Event) bool { return e.Seq == p.wanted[n].Seq })
-	}
-	if end > 0 {
-		step = events.Step{After: p.after, Events: p.events[:end], Stored: last}
-	}
-	if rest.events = p.events[end:]; len(rest.events) > 0 {
-		rest.after, rest.wanted = p.after, p.wanted[n:]
-		if end > 0 {
-			rest.after = p.events[end-1].Seq
-		}
-	}
-	return step, p.wanted[:n], rest
+	return p.before(n)
 }
 
 // claims finds, by stream, what a result says of a batch. It returns false for a result

@@ -16,9 +16,15 @@ import (
 // round serves the streams that have a backlog with one batch after the other, for about
 // as long as the relay waits between two looks. It reports whether anything was stored.
 func (t *term) round(ctx context.Context) (busy bool, err error) {
+	if err := t.lookAtParked(ctx); err != nil {
+		return false, err
+	}
 	p, err := t.plan(ctx)
 	if err != nil {
 		return false, err
+	}
+	if busy, err = t.retry(ctx); err != nil {
+		return busy, err
 	}
 	reading := t.readAhead(ctx, p)
 	defer func() { reading.abandon() }()
@@ -209,21 +215,32 @@ func (t *term) serve(ctx context.Context, parts []part) (moved bool, err error) 
 	return moved, nil
 }
 
-// deliver hands the parts to the sink, acknowledges what it has stored, and returns how
-// many offsets have moved, and what is left of the parts. Streams with an event that the
-// sink rejects are halted.
+// deliver hands the sink what comes next of each part, acknowledges what it has stored, and
+// returns how many offsets have moved, and what is left of the parts. Streams with an event
+// that the sink rejects are halted, or the event is parked.
 func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []part, err error) {
-	stored, rejected, err := t.hand(ctx, parts)
+	var batch []events.Event
+	next := make([]part, len(parts))
+	for i := range parts {
+		next[i] = parts[i].next(t.parks)
+		batch = append(batch, next[i].wanted...)
+	}
+	stored, rejected, err := t.hand(ctx, batch)
 	var delivered [][]events.Event
 	for i := range parts {
-		step, events, left := parts[i].stored(stored[parts[i].stream()])
-		if len(step.Events) > 0 {
-			t.unsettled = append(t.unsettled, step)
+		last := stored[parts[i].stream()]
+		done := next[i].stored(last)
+		if len(done.parked) > 0 && !t.room(len(done.parked)) {
+			t.halt(parts[i].stream(), parts[i].after, errFull)
+			continue
 		}
-		if len(events) > 0 {
-			delivered = append(delivered, events)
+		if len(done.events) > 0 {
+			t.unsettled = append(t.unsettled, events.Step{After: done.after, Events: done.events, Stored: last, Parked: t.parkings(done.parked)})
 		}
-		if len(left.events) > 0 {
+		if len(done.wanted) > 0 {
+			delivered = append(delivered, done.wanted)
+		}
+		if left := parts[i].behind(done); len(left.events) > 0 {
 			rest = append(rest, left)
 		}
 	}
@@ -241,10 +258,11 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 	return moved, t.refused(rest, rejected), err
 }
 
-// refused halts the streams with an event that the sink rejects, and returns the others.
+// refused parks, or halts the streams with, an event that the sink rejects, and returns the
+// parts that go on.
 func (t *term) refused(rest []part, rejected map[string]*sink.Rejection) (others []part) {
 	for _, p := range rest {
-		if x := rejected[p.stream()]; x != nil {
+		if x := rejected[p.stream()]; x != nil && !t.park(p, x) {
 			t.halt(p.stream(), p.after, fmt.Errorf("the sink refuses event %d, %s, for good: %s", x.Seq, x.ID, x.Reason))
 			continue
 		}
@@ -253,20 +271,22 @@ func (t *term) refused(rest []part, rejected map[string]*sink.Rejection) (others
 	return others
 }
 
-// hand gives the sink the events of the parts that it wants, and returns what it says of
-// each stream.
-func (t *term) hand(ctx context.Context, parts []part) (map[string]*events.Position, map[string]*sink.Rejection, error) {
-	var batch []events.Event
-	for i := range parts {
-		batch = append(batch, parts[i].wanted...)
-	}
+// hand gives the sink a batch, and returns what it says of each stream.
+func (t *term) hand(ctx context.Context, batch []events.Event) (map[string]*events.Position, map[string]*sink.Rejection, error) {
 	if len(batch) == 0 {
 		return nil, nil, nil
 	}
+	return t.offer(ctx, batch, t.sink.Deliver)
+}
+
+// offer is hand with the sink's method for events in their order, or for late ones.
+func (t *term) offer(ctx context.Context, batch []events.Event, deliver func(context.Context, []events.Event) (sink.Result, error)) (
+	map[string]*events.Position, map[string]*sink.Rejection, error,
+) {
 	t.beat(t.opts.Timeout)
 	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
 	defer cancel()
-	result, err := t.sink.Deliver(ctx, batch)
+	result, err := deliver(ctx, batch)
 	stored, rejected, sound := claims(batch, result)
 	switch {
 	case !sound:
@@ -302,6 +322,7 @@ func (t *term) settle(ctx context.Context) error {
 		if t.compared != nil {
 			t.compared[step.Stream()] = step.Last()
 		}
+		t.tookIn(step)
 	}
 	t.unsettled = nil
 	failpoint.Hit("relay.moved")

@@ -27,6 +27,9 @@ type simLog struct {
 	// era is part of the ids of some events: they are others when the log has gone
 	// back.
 	era int64
+	// parked are refused events, dropped those of them that an operator gave up.
+	parked  parkedEvents
+	dropped map[uuid.UUID]bool
 }
 
 func newSimLog() *simLog {
@@ -34,7 +37,7 @@ func newSimLog() *simLog {
 		streams: make(map[string][]events.Event), last: make(map[string]int64),
 		missing: make(map[string]map[int64]bool), waived: make(map[string]map[int64]bool),
 		offsets: make(map[string]int64), claimed: make(map[int64]bool),
-		stored: make(map[string]events.Position), adopted: make(map[string]bool),
+		stored: make(map[string]events.Position), adopted: make(map[string]bool), dropped: make(map[uuid.UUID]bool),
 	}
 }
 
@@ -53,6 +56,7 @@ func (l *simLog) add(stream string, n int, lost bool) {
 		}
 		l.streams[stream] = append(l.streams[stream], events.Event{
 			ID: events.NewID(stream, l.era*(seq%3), "key", seq, nil), Stream: stream, Seq: seq,
+			Subject: string(rune('a' + seq%3)),
 		})
 	}
 }
@@ -64,6 +68,7 @@ func (l *simLog) copied() *simLog {
 		streams: make(map[string][]events.Event), last: maps.Clone(l.last),
 		missing: make(map[string]map[int64]bool), waived: make(map[string]map[int64]bool),
 		offsets: maps.Clone(l.offsets), stored: maps.Clone(l.stored), adopted: make(map[string]bool), epoch: l.epoch, claimed: l.claimed, era: l.era,
+		parked: l.parked, dropped: maps.Clone(l.dropped),
 	}
 	for stream := range l.streams {
 		c.streams[stream] = slices.Clone(l.streams[stream])
@@ -188,6 +193,10 @@ func (v *simLogView) Move(ctx context.Context, _ string, steps []events.Step, ep
 				v.world.tally.Count("acknowledgement of another log refused")
 				return nil, events.ErrLogChanged
 			}
+			l.parked = l.parked.with(step)
+			for range step.Parked {
+				v.world.tally.Count("event parked")
+			}
 			v.world.lacksNothing(stream, seq)
 			l.offsets[stream] = seq
 			if step.Stored != nil {
@@ -195,6 +204,37 @@ func (v *simLogView) Move(ctx context.Context, _ string, steps []events.Step, ep
 				delete(l.adopted, stream)
 			}
 		}
+		return nil, nil
+	})
+	return err
+}
+
+func (v *simLogView) Parked(ctx context.Context, _ string) ([]events.ParkedKey, error) {
+	return call(ctx, v, "parked", "", func(l *simLog) ([]events.ParkedKey, error) { return l.parked.keys(false), nil })
+}
+
+func (v *simLogView) Retries(ctx context.Context, _ string, limit, _ int) ([]events.Event, error) {
+	return call(ctx, v, "retries", "", func(l *simLog) ([]events.Event, error) { return l.parked.retries(limit), nil })
+}
+
+func (v *simLogView) Unpark(ctx context.Context, _ string, delivered []events.Event, epoch int64) error {
+	_, err := call(ctx, v, "unpark", delivered[0].Stream, func(l *simLog) (any, error) {
+		if epoch != l.epoch {
+			return nil, events.ErrStale
+		}
+		v.world.tally.Count("parked event delivered")
+		l.parked = l.parked.without(delivered)
+		return nil, nil
+	})
+	return err
+}
+
+func (v *simLogView) Repark(ctx context.Context, _ string, refused events.Event, reason string, epoch int64) error {
+	_, err := call(ctx, v, "repark", refused.Stream, func(l *simLog) (any, error) {
+		if epoch != l.epoch {
+			return nil, events.ErrStale
+		}
+		l.parked = l.parked.refused(refused, reason)
 		return nil, nil
 	})
 	return err

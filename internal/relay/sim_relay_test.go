@@ -46,6 +46,7 @@ func startSimRelay(w *simWorld, name string, number int, informed bool) {
 	relay := relay.New(relay.Options{
 		Sink: "screen", Log: &simLogView{world: w, relay: r}, Lead: r.lead, Freed: r.told,
 		Open:      r.open,
+		Park:      w.parks,
 		BatchSize: simBatch, Poll: 2 * time.Second, Timeout: 5 * time.Second, GiveUp: 4,
 	})
 	ctx, stop := context.WithCancel(context.Background())

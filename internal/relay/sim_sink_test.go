@@ -53,16 +53,18 @@ func (s *simSink) Deliver(ctx context.Context, batch []events.Event) (sink.Resul
 	r.mu.Unlock()
 	r.expect(epoch, s.closed)
 	bitten := r.wire.Bites("deliver").Count
-	n, err := simtest.Call(ctx, r.wire, "deliver", batch[0].Stream, func(context.Context) (int, error) {
+	result, err := simtest.Call(ctx, r.wire, "deliver", batch[0].Stream, func(context.Context) (sink.Result, error) {
 		for _, end := range events.Ends(batch, uuid.Nil) {
 			r.world.journal.Note(r.name, fmt.Sprintf("delivers %s to %d", end.Stream, end.Seq))
 		}
-		return r.world.take(batch, mood, s)
+		taken, rejected := r.world.refuse(batch)
+		n, err := r.world.take(taken, mood, s)
+		return sink.Result{Stored: events.Ends(taken[:n], uuid.Nil), Rejected: rejected}, err
 	})
 	if err != nil || r.wire.Bites("deliver").Count != bitten {
 		r.world.blame()
 	}
-	return sink.StoredAll(batch[:n]), err
+	return result, err
 }
 
 // simResumer is a sink that keeps positions, and loses what it has stored last at times.
@@ -91,8 +93,14 @@ func (s *simResumer) Positions(ctx context.Context, streams []string) ([]events.
 	})
 }
 
-func (*simResumer) Redeliver(context.Context, []events.Event) (sink.Result, error) {
-	return sink.Result{}, nil // Nothing is parked here.
+// Redeliver stores late events once, whatever the position.
+func (s *simResumer) Redeliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
+	r := s.relay
+	return simtest.Call(ctx, r.wire, "redeliver", batch[0].Stream, func(context.Context) (sink.Result, error) {
+		taken, rejected := r.world.refuse(batch)
+		n, err := r.world.storeLate(taken, s.simSink)
+		return sink.Result{Stored: events.Ends(taken[:n], uuid.Nil), Rejected: rejected}, err
+	})
 }
 
 // expect judges a delivery before it is made.

@@ -15,25 +15,27 @@ import (
 // TestSimulatedRelays lets relays of several nodes feed one sink while calls to
 // the log, the lock and the sink fail, are late or carried out behind their
 // caller's back, leases are lost, nodes sleep, die and come, streams appear and
-// lose events, the log goes back to an earlier state, and the janitor cleans. The sink has every stream in order, the
+// lose events, the log goes back to an earlier state, and the janitor cleans. The sink refuses
+// events for a time, which are parked in some worlds. It has every key in order, the
 // offset is never beyond it, and once the faults are over nothing is missing,
 // and nothing is there twice where the sink refuses repeats.
 func TestSimulatedRelays(t *testing.T) {
 	t.Parallel()
 	tally := simtest.Check(t, func(t *rapid.T, tally *simtest.Tally) {
-		m := &simRelays{world: newSimWorld(tally, rapid.Bool().Draw(t, "refuses repeats"), rapid.Bool().Draw(t, "resumes"))}
+		m := &simRelays{world: newSimWorld(tally, rapid.Bool().Draw(t, "refuses repeats"), rapid.Bool().Draw(t, "resumes"), rapid.Bool().Draw(t, "parks"))}
 		defer m.end()
 		m.join(t)
 		m.join(t)
 		t.Repeat(simtest.Actions{
 			"": m.check, "pass": m.pass, "add": m.add, "lose": m.lose, "clean": m.clean, "fault": m.fault,
 			"cut": m.cut, "reconnect": m.reconnect, "pause": m.pause, "resume": m.resume, "join": m.join, "kill": m.kill,
-			"leave": m.leave, "steal": m.steal, "sink": m.sink, "forget": m.forget, "save": m.save, "go back": m.goBack,
+			"leave": m.leave, "steal": m.steal, "sink": m.sink, "forget": m.forget, "poison": m.poison, "operate": m.operate, "save": m.save, "go back": m.goBack,
 		}.Often(7, "pass").Often(3, "fault").Often(2, "add"))
 		m.heal(t)
 	})
 	tally.Demand(t, "stale acknowledgement refused", "acknowledgement of another log refused", "batch repeated", "lease lost",
-		"offset moved to what the sink has", "offset moved back to what the sink has", "delivery of an earlier term refused")
+		"offset moved to what the sink has", "offset moved back to what the sink has", "delivery of an earlier term refused",
+		"event parked", "parked event delivered")
 }
 
 // simRelays is the state machine.
@@ -118,6 +120,15 @@ func (m *simRelays) goBack(*rapid.T) {
 	}
 	m.world.journal.Note("", "the log goes back")
 	m.world.era++
+	// What the sink had lost since, and then refused, is known to this log alone.
+	for _, p := range m.world.log.parked {
+		if p.Seq <= m.world.saved.offsets[p.Stream] {
+			m.world.saved.dropped[p.ID] = true
+		}
+	}
+	for id := range m.world.log.dropped {
+		m.world.saved.dropped[id] = true
+	}
 	m.world.log, m.world.saved = m.world.saved, nil
 	m.world.log.era = m.world.era
 }
@@ -131,7 +142,7 @@ func (m *simRelays) clean(t *rapid.T) {
 
 func (m *simRelays) fault(t *rapid.T) {
 	call := rapid.SampledFrom([]string{
-		"deliver", "deliver", "acknowledge", "acknowledge", "backlog", "read", "claim", "open", "positions", "marks", "seek",
+		"deliver", "deliver", "acknowledge", "acknowledge", "backlog", "read", "claim", "open", "positions", "marks", "seek", "parked", "retries", "redeliver", "unpark", "repark",
 		"acquire", "renew", "release",
 	}).Draw(t, "call")
 	faults := rapid.SliceOfN(simtest.Faults(2*simTTL), 1, 2).Draw(t, "faults")
@@ -139,6 +150,26 @@ func (m *simRelays) fault(t *rapid.T) {
 }
 
 func (m *simRelays) forget(t *rapid.T) { m.world.forget(m.stream(t)) }
+
+// poison has the sink refuse some events, or take them again.
+func (m *simRelays) poison(*rapid.T) {
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	m.world.poison = !m.world.poison
+}
+
+// operate has all parked events delivered, or drops the first.
+func (m *simRelays) operate(t *rapid.T) {
+	drop := rapid.Bool().Draw(t, "drop")
+	m.world.mu.Lock()
+	defer m.world.mu.Unlock()
+	l := m.world.log
+	if drop && len(l.parked) > 0 {
+		l.dropped[l.parked[0].ID] = true
+		l.parked = l.parked[1:]
+	}
+	l.parked = l.parked.retry()
+}
 
 func (m *simRelays) cut(t *rapid.T)    { m.relay(t).wire.Cut() }
 func (m *simRelays) resume(t *rapid.T) { m.relay(t).wire.Resume() }
@@ -206,12 +237,16 @@ func (m *simRelays) heal(t *rapid.T) {
 		r.wire.Resume()
 		r.feel(well)
 	}
+	m.world.mu.Lock()
+	m.world.poison = false
+	m.world.mu.Unlock()
 	// An orphan, its TTL, the longest pause of a relay that has just failed.
 	time.Sleep(2*simTTL + 2*simTTL + time.Minute)
 	for gaps, most := true, 20; gaps && most > 0; most-- {
 		m.check(t)
 		m.world.mu.Lock()
-		gaps = m.world.log.waive() || m.world.resumes && m.world.era > 0 && m.world.log.adopt()
+		m.world.log.parked = m.world.log.parked.retry()
+		gaps = m.world.log.waive() || len(m.world.log.parked) > 0 || m.world.resumes && m.world.era > 0 && m.world.log.adopt()
 		m.world.mu.Unlock()
 		time.Sleep(time.Minute)
 	}
@@ -228,14 +263,17 @@ func (m *simRelays) complete() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.forgotten)
+	if n := len(w.log.parked); n > 0 {
+		w.brokenLocked("%d events stay parked", n)
+	}
 	for stream, last := range w.log.last {
 		w.lacksNothing(stream, last)
 		if w.log.offsets[stream] != last {
 			w.brokenLocked("%s ends at %d, the offset is %d", stream, last, w.log.offsets[stream])
 		}
 	}
-	for _, n := range w.kept {
-		if n > 1 && (w.refuses || w.resumes && w.era == 0) {
+	for id, n := range w.kept {
+		if n > 1 && (w.refuses || w.resumes && w.era == 0 && !w.late[id]) {
 			w.brokenLocked("event stored %d times", n)
 		}
 	}

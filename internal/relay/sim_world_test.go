@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -22,6 +23,7 @@ type simWorld struct {
 	work    sync.WaitGroup
 	refuses bool // the sink recognises what it has stored
 	resumes bool // and it keeps positions
+	parks   bool // what it refuses is parked
 
 	mu     sync.Mutex
 	wrong  string
@@ -45,6 +47,10 @@ type simWorld struct {
 	steps   map[string][]simStep
 	// forgotten are events that the sink has lost, and was not given again.
 	forgotten map[uuid.UUID]bool
+	// late are events that were parked: they are delivered at least once.
+	late map[uuid.UUID]bool
+	// poison says that the sink refuses some events for good.
+	poison bool
 }
 
 // simStep is what a sink with positions has stored of a stream in one step.
@@ -54,9 +60,9 @@ type simStep struct {
 	era int64
 }
 
-func newSimWorld(tally *simtest.Tally, refuses, resumes bool) *simWorld {
+func newSimWorld(tally *simtest.Tally, refuses, resumes, parks bool) *simWorld {
 	return &simWorld{
-		tally: tally, journal: simtest.NewJournal(), refuses: refuses, resumes: resumes, steps: make(map[string][]simStep), forgotten: make(map[uuid.UUID]bool),
+		tally: tally, journal: simtest.NewJournal(), refuses: refuses, resumes: resumes, parks: parks, steps: make(map[string][]simStep), forgotten: make(map[uuid.UUID]bool), late: make(map[uuid.UUID]bool),
 		log: newSimLog(), kept: make(map[uuid.UUID]int), since: make(map[uuid.UUID]int64),
 	}
 }
@@ -78,6 +84,45 @@ func (w *simWorld) verdict() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wrong
+}
+
+// refuse leaves out what the sink refuses, and what comes behind it in its stream.
+func (w *simWorld) refuse(batch []events.Event) (taken []events.Event, rejected []sink.Rejection) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := fakeSink{rejects: make(map[uuid.UUID]bool)}
+	for _, e := range batch {
+		s.rejects[e.ID] = w.poison && e.Seq%5 == 2
+	}
+	return s.taken(batch)
+}
+
+// storeLate is store for parked events.
+func (w *simWorld) storeLate(batch []events.Event, s *simSink) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.opening != w.opening || s.life != w.life {
+		return 0, &sink.StaleError{Epoch: w.epoch}
+	}
+	for _, e := range batch {
+		w.late[e.ID] = true
+		if w.kept[e.ID] == 0 {
+			w.inOrder(e)
+			w.kept[e.ID], w.since[e.ID] = 1, w.era
+		}
+	}
+	return len(batch), nil
+}
+
+// inOrder breaks the world when an event comes behind a later one of its key. A sink without
+// positions may be fed by a relay that has lost its lease, and does not know what was parked
+// since.
+func (w *simWorld) inOrder(e events.Event) {
+	for _, later := range w.log.streams[e.Stream] {
+		if w.resumes && w.era == 0 && w.life == 0 && later.Key() == e.Key() && later.Seq > e.Seq && w.kept[later.ID] > 0 {
+			w.brokenLocked("event %d of %s comes behind event %d of its key", e.Seq, e.Stream, later.Seq)
+		}
+	}
 }
 
 // store is the sink's side of a delivery: events come in order, and nothing is
@@ -113,6 +158,7 @@ func (w *simWorld) store(batch []events.Event, s *simSink, err error) (int, erro
 			}
 			continue
 		}
+		w.inOrder(e)
 		w.kept[e.ID], w.since[e.ID] = 1, w.era
 		if e.Version == w.era {
 			w.lacksNothing(e.Stream, e.Seq)
@@ -157,10 +203,14 @@ func (w *simWorld) lives() int {
 }
 
 // lacksNothing breaks the world when the sink lacks an event of the log up to seq
-// that nobody gave up.
+// that nobody gave up, and that is not parked.
 func (w *simWorld) lacksNothing(stream string, seq int64) {
+	aside := maps.Clone(w.log.dropped)
+	for _, p := range w.log.parked {
+		aside[p.ID] = true
+	}
 	for _, e := range w.log.streams[stream] {
-		if e.Seq <= seq && w.kept[e.ID] == 0 && !w.forgotten[e.ID] {
+		if e.Seq <= seq && w.kept[e.ID] == 0 && !w.forgotten[e.ID] && !aside[e.ID] {
 			w.brokenLocked("the sink lacks event %d of %s, and is at %d", e.Seq, stream, seq)
 		}
 	}

@@ -57,6 +57,7 @@ type term struct {
 	streams map[string]Stream
 	ahead   time.Duration
 	halted  map[string]halt
+	parked  parked
 
 	// noted is what was last noted of the sink; nil before the first note.
 	noted      *string
@@ -201,7 +202,7 @@ func (t *term) dropped(err error) {
 	}
 	t.opts.Logger.Warn("Event log changed, its events are delivered from the offset that it has now",
 		"stored", abridged(streams), "err", err)
-	t.unsettled, t.compared = nil, nil
+	t.unsettled, t.compared, t.parked = nil, nil, parked{}
 }
 
 // failed waits before the next step, or ends the term.

@@ -90,7 +90,16 @@ var errEnough = errors.New("enough")
 
 func (l *Log) read(ctx context.Context, first string, bytes int, text string, args ...any) (batch []events.Event, err error) {
 	began := time.Now()
-	err = l.db.Query(ctx, "read events of "+first, text,
+	batch, err = l.events(ctx, "read events of "+first, bytes, text, args...)
+	if err == nil {
+		l.sawEvents(ctx, batch, began)
+	}
+	return batch, err
+}
+
+// events returns the events that a query finds, until their data is as long.
+func (l *Log) events(ctx context.Context, what string, bytes int, text string, args ...any) (batch []events.Event, err error) {
+	err = l.db.Query(ctx, what, text,
 		func(scan func(...any) error) error {
 			var ev events.Event
 			var id string
@@ -110,9 +119,6 @@ func (l *Log) read(ctx context.Context, first string, bytes int, text string, ar
 		}, args...)
 	if errors.Is(err, errEnough) {
 		err = nil
-	}
-	if err == nil {
-		l.sawEvents(ctx, batch, began)
 	}
 	return batch, err
 }
@@ -244,7 +250,13 @@ func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch 
 	if err != nil {
 		return err
 	}
-	n, err := l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Move, append([]any{sink, epoch}, lists...)...)
+	args := append([]any{sink, epoch}, lists...)
+	var n int64
+	if parked := parkedOf(steps); len(parked[0]) > 0 {
+		n, err = l.moveAndPark(ctx, sink, len(steps), args, parked)
+	} else {
+		n, err = l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Move, args...)
+	}
 	if err != nil || n == int64(len(steps)) {
 		return err
 	}

@@ -2,7 +2,7 @@ package eventlog
 
 // logSQL are the statements of [Log]; see [sqldb.Rendering.SQL] for their tokens.
 type logSQL struct {
-	Backlog, After, Read, Next, LastSeqs, Claim, LogID, Begin, Move, Marks, Seek, PauseSink, Notify, Failed, WhyNot, Offsets, Ends, NoteBack string
+	Backlog, After, Read, Next, LastSeqs, Claim, LogID, Begin, Move, Marks, Seek, Park, Parked, Retries, Unpark, Repark, PauseSink, Notify, Failed, WhyNot, Offsets, Ends, NoteBack string
 }
 
 // Backlog costs one row of the log for each stream that has a backlog.
@@ -16,6 +16,9 @@ type logSQL struct {
 // event that was stored of each stream, 0 for none.
 //
 // Seek sets the offset of the sink $1 in the stream $2 from $4 to $5, under the epoch $3.
+//
+// Park parks the events of the streams $2 at the sequences $3 for the reasons $4. Unpark and
+// Repark end retries under the epoch $2.
 //
 // Ends has the number of each stream of $1, where it ends, and its event at the sequence
 // in $2. A standby may be behind, and is not believed.
@@ -88,6 +91,38 @@ ON CONFLICT (sink, stream) DO UPDATE
    SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id, adopted = FALSE,
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4`,
+	Park: `
+INSERT INTO obs_parked (sink, stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, reason, parked_at)
+SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, r.value, {now}
+  FROM {numbered $2} s
+  JOIN {numbered $3} q ON q.n = s.n
+  JOIN {numbered $4} r ON r.n = s.n
+ CROSS JOIN obs_event e
+ WHERE e.stream = s.value AND e.seq = CAST(q.value AS BIGINT)
+ ORDER BY s.n
+ON CONFLICT (sink, event_id) DO NOTHING`,
+	Parked: `
+SELECT p.stream, p.subject, count(*), min(p.parked_at), {now}, count(p.retry_at) > 0, s.paused_at IS NOT NULL
+  FROM obs_parked p
+  LEFT JOIN obs_sink_offset s ON s.sink = p.sink AND s.stream = ''
+ WHERE p.sink = $1
+ GROUP BY p.stream, p.subject, s.paused_at`,
+	Retries: `
+SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
+  FROM obs_parked p
+ WHERE p.sink = $1
+   AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
+ ORDER BY p.stream, p.seq
+ LIMIT $2`,
+	Unpark: `
+DELETE FROM obs_parked
+ WHERE sink = $1 AND CAST(event_id AS TEXT) {among $3}
+   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2{share})`,
+	Repark: `
+UPDATE obs_parked
+   SET retry_at = NULL, reason = CASE WHEN CAST(event_id AS TEXT) = $5 THEN $6 ELSE reason END
+ WHERE sink = $1 AND stream = $3 AND subject = $4
+   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2{share})`,
 	Notify: `SELECT pg_notify($1, '')`,
 	PauseSink: `
 UPDATE obs_sink_offset

@@ -114,6 +114,7 @@ var nodeRights = []struct{ table, rights string }{
 	{"obs_observed", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_event", "SELECT,INSERT,DELETE"},
 	{"obs_sink_offset", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_parked", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_dead", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_poll", "SELECT,INSERT,DELETE"},
 	{"obs_audit", "SELECT,INSERT,DELETE"},
@@ -121,6 +122,7 @@ var nodeRights = []struct{ table, rights string }{
 	{"obs_account", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_generation", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_migration", "SELECT"},
+	{"obs_log", "SELECT"},
 	{"obs_active_locks", "SELECT"},
 	{"obs_lock_stats", "SELECT"},
 }

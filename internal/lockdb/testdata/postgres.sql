@@ -464,6 +464,26 @@ VALUES ($1, $2, 0, 0, clock_timestamp(), TRUE)
 ON CONFLICT (sink, stream) DO UPDATE SET adopted = TRUE
  WHERE NOT o.adopted;
 
+-- Parked.Parked
+PREPARE "Parked.Parked" AS
+SELECT id, sink, stream, seq, CAST(event_id AS TEXT), subject, reason, parked_at, retry_at IS NOT NULL, CASE WHEN $9 THEN CAST(data AS TEXT) ELSE '' END
+  FROM obs_parked
+ WHERE ($1 OR id = ANY ($2::text[]::bigint[]))
+   AND ($3 OR sink = ANY ($4::text[]))
+   AND ($5 OR stream = ANY ($6::text[]))
+   AND (CAST($7 AS TEXT) = '' OR subject = $7)
+   AND (CAST($8 AS DOUBLE PRECISION) = 0 OR parked_at >= (now() - make_interval(secs => $8)))
+ ORDER BY sink, stream, seq
+ LIMIT $10;
+
+-- Parked.Retry
+PREPARE "Parked.Retry" AS
+UPDATE obs_parked SET retry_at = clock_timestamp() WHERE sink = $1 AND id = ANY ($2::text[]::bigint[]);
+
+-- Parked.Drop
+PREPARE "Parked.Drop" AS
+DELETE FROM obs_parked WHERE sink = $1 AND id = ANY ($2::text[]::bigint[]);
+
 -- Dead.Dead
 PREPARE "Dead.Dead" AS
 SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN $7 THEN raw ELSE '' END

@@ -376,6 +376,26 @@ VALUES (?1, ?2, 0, 0, strftime('%Y-%m-%d %H:%M:%f000', 'now'), TRUE)
 ON CONFLICT (sink, stream) DO UPDATE SET adopted = TRUE
  WHERE NOT o.adopted;
 
+-- Parked.Parked
+EXPLAIN
+SELECT id, sink, stream, seq, CAST(event_id AS TEXT), subject, reason, parked_at, retry_at IS NOT NULL, CASE WHEN ?9 THEN CAST(data AS TEXT) ELSE '' END
+  FROM obs_parked
+ WHERE (?1 OR id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2)))
+   AND (?3 OR sink IN (SELECT value FROM json_each(?4)))
+   AND (?5 OR stream IN (SELECT value FROM json_each(?6)))
+   AND (CAST(?7 AS TEXT) = '' OR subject = ?7)
+   AND (CAST(?8 AS DOUBLE PRECISION) = 0 OR parked_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?8)))
+ ORDER BY sink, stream, seq
+ LIMIT ?10;
+
+-- Parked.Retry
+EXPLAIN
+UPDATE obs_parked SET retry_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE sink = ?1 AND id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2));
+
+-- Parked.Drop
+EXPLAIN
+DELETE FROM obs_parked WHERE sink = ?1 AND id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2));
+
 -- Dead.Dead
 EXPLAIN
 SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN ?7 THEN raw ELSE '' END

@@ -92,6 +92,48 @@ ON CONFLICT (sink, stream) DO UPDATE
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4;
 
+-- Park
+PREPARE "Park" AS
+INSERT INTO obs_parked (sink, stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, reason, parked_at)
+SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, r.value, clock_timestamp()
+  FROM (SELECT n, value FROM unnest($2::text[]) WITH ORDINALITY AS l (value, n)) s
+  JOIN (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) q ON q.n = s.n
+  JOIN (SELECT n, value FROM unnest($4::text[]) WITH ORDINALITY AS l (value, n)) r ON r.n = s.n
+ CROSS JOIN obs_event e
+ WHERE e.stream = s.value AND e.seq = CAST(q.value AS BIGINT)
+ ORDER BY s.n
+ON CONFLICT (sink, event_id) DO NOTHING;
+
+-- Parked
+PREPARE "Parked" AS
+SELECT p.stream, p.subject, count(*), min(p.parked_at), clock_timestamp(), count(p.retry_at) > 0, s.paused_at IS NOT NULL
+  FROM obs_parked p
+  LEFT JOIN obs_sink_offset s ON s.sink = p.sink AND s.stream = ''
+ WHERE p.sink = $1
+ GROUP BY p.stream, p.subject, s.paused_at;
+
+-- Retries
+PREPARE "Retries" AS
+SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
+  FROM obs_parked p
+ WHERE p.sink = $1
+   AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
+ ORDER BY p.stream, p.seq
+ LIMIT $2;
+
+-- Unpark
+PREPARE "Unpark" AS
+DELETE FROM obs_parked
+ WHERE sink = $1 AND CAST(event_id AS TEXT) = ANY ($3::text[])
+   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE);
+
+-- Repark
+PREPARE "Repark" AS
+UPDATE obs_parked
+   SET retry_at = NULL, reason = CASE WHEN CAST(event_id AS TEXT) = $5 THEN $6 ELSE reason END
+ WHERE sink = $1 AND stream = $3 AND subject = $4
+   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE);
+
 -- PauseSink
 PREPARE "PauseSink" AS
 UPDATE obs_sink_offset

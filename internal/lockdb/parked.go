@@ -1,0 +1,84 @@
+package lockdb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"math"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// ParkedEvent is an event that a sink has refused for good, or that waits for such a one of
+// its key.
+type ParkedEvent struct {
+	Number       int64
+	Sink, Stream string
+	Seq          int64
+	// Event is its id, Key that of its row.
+	Event, Key string
+	// Reason says why, without a value of the row.
+	Reason   string
+	ParkedAt time.Time
+	// Retry says that it waits for the relay of the sink, which is to deliver it.
+	Retry bool
+	// Data is that of the event, where it was asked for.
+	Data []byte
+}
+
+// ParkedFilter says which parked events are meant. An empty field means any.
+type ParkedFilter struct {
+	Numbers        []int64
+	Sinks, Streams []string
+	Key            string
+	// Since is how long ago the event was parked, by the database's clock.
+	Since time.Duration
+	// Data asks for that of the events, which may be much.
+	Data bool
+	// Limit is the most that are returned; 0 means all.
+	Limit int
+}
+
+// Parked returns parked events, sink by sink, stream by stream, in their order.
+func (t *Operations) Parked(ctx context.Context, f ParkedFilter) ([]ParkedEvent, error) {
+	var lists [3]any
+	for i, texts := range [][]string{numbers(f.Numbers), f.Sinks, f.Streams} {
+		list, err := t.db.List(texts)
+		if err != nil {
+			return nil, err
+		}
+		lists[i] = list
+	}
+	return sqldb.All(ctx, t.db, "read the parked events", t.sql.SQL().Parked.Parked,
+		func(scan sqldb.Scan, p *ParkedEvent) error {
+			return scan(&p.Number, &p.Sink, &p.Stream, &p.Seq, &p.Event, &p.Key, &p.Reason, sqldb.ScanTime(&p.ParkedAt), &p.Retry, &p.Data)
+		}, len(f.Numbers) == 0, lists[0], len(f.Sinks) == 0, lists[1], len(f.Streams) == 0, lists[2],
+		f.Key, f.Since.Seconds(), f.Data, cmp.Or(f.Limit, math.MaxInt32))
+}
+
+// RetryParked has the relay of the act's subject, a sink, deliver parked events, and all that
+// is parked of their keys. It returns how many of the numbers there are.
+func (t *Operations) RetryParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
+	return t.onParked(ctx, t.sql.SQL().Parked.Retry, numbers, act)
+}
+
+// DropParked removes parked events of the act's subject, a sink, and returns how many there
+// were.
+func (t *Operations) DropParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
+	return t.onParked(ctx, t.sql.SQL().Parked.Drop, numbers, act)
+}
+
+func (t *Operations) onParked(ctx context.Context, text string, ids []int64, act Act) (n int64, err error) {
+	list, err := t.db.List(numbers(ids))
+	if err != nil {
+		return 0, err
+	}
+	err = t.db.InTx(ctx, act.Action+" of "+act.Subject, func(tx *sql.Tx) error {
+		if n, err = sqldb.Affected(tx.ExecContext(ctx, text, act.Subject, list)); err != nil || n == 0 {
+			return err
+		}
+		return audit(ctx, tx, t.sql.SQL(), act)
+	})
+	return n, err
+}

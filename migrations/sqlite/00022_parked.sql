@@ -1,0 +1,26 @@
+-- Events that sinks have refused.
+
+-- +goose Up
+
+-- The events that a sink with "on-poison: park" has refused for good, and later ones of their
+-- keys, in the order of their stream: as they stood in obs_event, because retention takes them
+-- there. retry_at says that an operator wants the events of the key delivered.
+CREATE TABLE obs_parked (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  sink      TEXT    NOT NULL,
+  stream    TEXT    NOT NULL,
+  seq       INTEGER NOT NULL,
+  event_id  TEXT    NOT NULL,
+  type      TEXT    NOT NULL,
+  subject   TEXT    NOT NULL,
+  version   INTEGER NOT NULL,
+  change    TEXT    NOT NULL,
+  snapshot  BOOLEAN NOT NULL,
+  time      TEXT    NOT NULL,
+  logged_at TEXT    NOT NULL,
+  data      TEXT    NOT NULL,
+  reason    TEXT    NOT NULL,
+  parked_at TEXT    NOT NULL,
+  retry_at  TEXT,
+  UNIQUE (sink, event_id)
+);
