@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,10 +147,10 @@ func (s *Sink) probe(ctx context.Context, schema string, create bool) (findings 
 	if noTables {
 		return findings, nil
 	}
-	stores := append([]any{"", uuid.Nil, 0, uuid.Nil}, positionColumns(nil)...)
+	stores := slices.Concat([]any{"", uuid.Nil, 0, uuid.Nil}, s.knownColumns(nil), positionColumns(nil), eventColumns(nil))
 	for _, planned := range []pgx.QueuedQuery{
 		{SQL: s.sql.claim, Arguments: append(stores[:4:4], false)}, {SQL: s.sql.claimed, Arguments: stores[:1]}, {SQL: s.sql.positions, Arguments: []any{"", []string{}}},
-		{SQL: s.sql.store, Arguments: append(stores, eventColumns(nil)...)},
+		{SQL: s.sql.store, Arguments: stores},
 	} {
 		if _, err := s.conn.Exec(ctx, "EXPLAIN "+planned.SQL, planned.Arguments...); err != nil {
 			return findings, err

@@ -11,7 +11,19 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
-// positionColumns are $5 to $8 of [storeSQL]. The driver is slow with slices of uuid.UUID.
+// knownColumns are $5 and $6 of [storeSQL].
+func (s *Sink) knownColumns(ends []events.Position) []any {
+	var streams []string
+	var ids [][16]byte
+	for _, p := range ends {
+		if id, known := s.at[p.Stream]; known {
+			streams, ids = append(streams, p.Stream), append(ids, id)
+		}
+	}
+	return []any{streams, ids}
+}
+
+// positionColumns are $7 to $10 of [storeSQL]. The driver is slow with slices of uuid.UUID.
 func positionColumns(ends []events.Position) []any {
 	n := len(ends)
 	streams, seqs, ids, batches := make([]string, n), make([]int64, n), make([][16]byte, n), make([][16]byte, n)
@@ -21,7 +33,7 @@ func positionColumns(ends []events.Position) []any {
 	return []any{streams, seqs, ids, batches}
 }
 
-// eventColumns are $9 to $19 of [storeSQL].
+// eventColumns are $11 to $21 of [storeSQL].
 func eventColumns(batch []events.Event) []any {
 	n := len(batch)
 	ids, seqs, versions, snapshots := make([][16]byte, n), make([]int64, n), make([]int64, n), make([]bool, n)

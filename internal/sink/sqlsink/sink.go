@@ -49,6 +49,8 @@ type Sink struct {
 	term sink.Term
 	// session is the id of this one in the claim.
 	session uuid.UUID
+	// at are the events at which the positions of streams are, as this session knows them.
+	at map[string]uuid.UUID
 	// broken is why there is no connection any more.
 	broken error
 }
@@ -77,7 +79,7 @@ func Open(ctx context.Context, o Options, t sink.Term) (*Sink, error) {
 	if err != nil {
 		return nil, explained(ctx, "connect", err)
 	}
-	s := &Sink{conn: conn, sql: newStatements(o.Schema), id: o.Sink, term: t, session: uuid.New()}
+	s := &Sink{conn: conn, sql: newStatements(o.Schema), id: o.Sink, term: t, session: uuid.New(), at: make(map[string]uuid.UUID)}
 	if o.Create {
 		err = create(ctx, conn, o.Schema)
 	}
@@ -132,7 +134,8 @@ func (s *Sink) claim(ctx context.Context) error {
 func (s *Sink) stale(ctx context.Context) error {
 	var holder string
 	var epoch int64
-	err := s.conn.QueryRow(ctx, s.sql.claimed, s.id).Scan(&holder, &epoch)
+	var session uuid.UUID
+	err := s.conn.QueryRow(ctx, s.sql.claimed, s.id).Scan(&holder, &epoch, &session)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return errors.New("the row of the sink in obs_feed is gone; was the table emptied, or restored?")
@@ -140,6 +143,8 @@ func (s *Sink) stale(ctx context.Context) error {
 		return explained(ctx, "look who has claimed the sink", err)
 	case holder != s.id:
 		return fmt.Errorf("the tables are those of the sink %s, and have room for one; name another schema, or, if that sink is no more, delete its rows from obs_feed", holder)
+	case session == s.session:
+		return errors.New("the positions in obs_feed are not as this session has left them: the target went back, or was written to")
 	case epoch > s.term.Epoch:
 		return &sink.StaleError{Epoch: epoch}
 	}
@@ -156,6 +161,7 @@ func (s *Sink) Positions(ctx context.Context, streams []string) ([]events.Positi
 	if err != nil {
 		return nil, explained(ctx, "read the positions", err)
 	}
+	s.know(found)
 	return found, nil
 }
 
@@ -211,13 +217,22 @@ func (s *Sink) store(ctx context.Context, part []events.Event, ends []events.Pos
 			return &serverError{refuses: true, text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
 		}
 	}
-	args := append([]any{s.id, s.term.Log, s.term.Epoch, s.session}, positionColumns(ends)...)
-	n, err := s.transact(ctx, s.sql.store, append(args, eventColumns(part)...)...)
+	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, s.knownColumns(ends), positionColumns(ends), eventColumns(part))
+	n, err := s.transact(ctx, s.sql.store, args...)
 	if err != nil {
 		return explained(ctx, "store events", err)
 	}
 	if n == 0 {
 		return s.stale(ctx)
 	}
+	s.know(ends)
 	return nil
+}
+
+// know remembers positions. A server that took the place of the target behind a pooler may
+// lack the last of them, and the connection does not show it.
+func (s *Sink) know(positions []events.Position) {
+	for _, p := range positions {
+		s.at[p.Stream] = p.ID
+	}
 }

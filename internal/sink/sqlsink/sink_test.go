@@ -346,3 +346,35 @@ func TestPassedOverDeadlineEndsTheStatement(t *testing.T) {
 		t.Errorf("%d events are stored behind the deadline", n)
 	}
 }
+
+// TestATargetThatWentBackStoresNothing takes the last batch back behind the session, as a
+// failover behind a pooler does that loses the last second. Another session goes on.
+func TestATargetThatWentBackStoresNothing(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s, conn := open(t, inbox(url), 4), connect(t, url)
+	batch := sinktest.Batch("orders", 1, 9)
+	for _, part := range [][]events.Event{batch[:3], batch[3:6]} {
+		if _, err := s.Deliver(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := events.Ends(batch[:3], theLog)[0]
+	if _, err := conn.Exec(t.Context(), `UPDATE obs_feed SET seq = 3, event_id = $1, batch = $2 WHERE stream = 'orders'`, back.ID, back.Batch); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, url, `DELETE FROM obs_feed_event WHERE seq > 3`)
+	_, err := s.Deliver(t.Context(), batch[6:])
+	says(t, err, "the target went back")
+	if n := stored(t, conn); n != 3 {
+		t.Errorf("%d events are stored, want 3", n)
+	}
+	again := open(t, inbox(url), 4)
+	found, err := again.Positions(t.Context(), []string{"orders"})
+	if err != nil || len(found) != 1 || found[0] != back {
+		t.Fatalf("the positions are %v, %v, want %v", found, err, back)
+	}
+	if _, err := again.Deliver(t.Context(), batch[3:]); err != nil || stored(t, conn) != 9 {
+		t.Errorf("%d events are stored, %v, want 9", stored(t, conn), err)
+	}
+}

@@ -83,32 +83,35 @@ RETURNING 1`
 
 // claimedSQL is the claim that keeps the sink $1 from storing.
 const claimedSQL = `
-SELECT f.sink, f.epoch
+SELECT f.sink, f.epoch, f.event_id
   FROM {schema}.obs_feed f
  WHERE f.stream = ''
  ORDER BY f.sink = $1::text
  LIMIT 1`
 
-// storeSQL stores the events $9 to $19, moves the positions of the streams $5 to $6 to $8, and
-// returns how many rows allow it: none when another session than $4 has claimed the sink.
+// storeSQL stores the events $11 to $21, moves the positions of the streams $7 to $8 to $10, and
+// returns how many rows allow it: none when another session than $4 has claimed the sink, or the
+// positions of the streams $5 are not at the events $6.
 const storeSQL = `
 WITH claim AS MATERIALIZED (
   SELECT f.sink
     FROM {schema}.obs_feed f
    WHERE f.sink = $1::text AND f.stream = '' AND f.epoch = $3::bigint AND f.event_id = $4::uuid
+     AND NOT EXISTS (SELECT FROM unnest($5::text[], $6::uuid[]) AS k (stream, event_id)
+                      WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed r WHERE r.sink = $1::text AND r.stream = k.stream AND r.event_id = k.event_id))
      FOR SHARE
 ), moved AS (
   INSERT INTO {schema}.obs_feed (sink, stream, log, epoch, seq, event_id, batch, updated_at)
   SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.batch, clock_timestamp()
-    FROM claim, unnest($5::text[], $6::bigint[], $7::uuid[], $8::uuid[]) AS p (stream, seq, event_id, batch)
+    FROM claim, unnest($7::text[], $8::bigint[], $9::uuid[], $10::uuid[]) AS p (stream, seq, event_id, batch)
       ON CONFLICT (sink, stream) DO UPDATE
      SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq,
          event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
 ), stored AS (
   INSERT INTO {schema}.obs_feed_event (event_id, sink, stream, seq, type, subject, change, version, time, observed, snapshot, data)
   SELECT e.event_id, claim.sink, e.stream, e.seq, e.type, e.subject, e.change, e.version, e.time, e.observed, e.snapshot, e.data::json
-    FROM claim, unnest($9::uuid[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[],
-                       $16::timestamptz[], $17::timestamptz[], $18::boolean[], $19::text[])
+    FROM claim, unnest($11::uuid[], $12::text[], $13::bigint[], $14::text[], $15::text[], $16::text[], $17::bigint[],
+                       $18::timestamptz[], $19::timestamptz[], $20::boolean[], $21::text[])
          WITH ORDINALITY AS e (event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data, n)
    ORDER BY e.n
       ON CONFLICT (event_id) DO NOTHING
