@@ -26,17 +26,16 @@ type Position struct {
 	Log uuid.UUID
 	Seq int64
 	ID  uuid.UUID
-	// Batch is a digest of the ids of the events of the stream that were stored in one
-	// step, of which this is the last.
-	Batch uuid.UUID
+	// Digest is one of the ids of all events of the stream that were stored, up to this one.
+	Digest uuid.UUID
 }
 
-// Is reports whether two positions are of the same event, in whichever log and batch.
+// Is reports whether two positions are of the same event, in whichever log.
 func (p Position) Is(o Position) bool { return p.Stream == o.Stream && p.Seq == o.Seq && p.ID == o.ID }
 
-// Ends returns the last event of each stream of a batch that is stored in one step, in the
-// order in which the streams begin in it.
-func Ends(batch []Event, log uuid.UUID) []Position {
+// Ends returns the last event of each stream of a batch, in the order in which the streams
+// begin in it. since has the positions of streams before it, whose digests are continued.
+func Ends(batch []Event, log uuid.UUID, since map[string]Position) []Position {
 	var ends []Position
 	at := make(map[string]int)
 	for i := range batch {
@@ -45,10 +44,10 @@ func Ends(batch []Event, log uuid.UUID) []Position {
 		if !known {
 			n = len(ends)
 			at[e.Stream] = n
-			ends = append(ends, Position{})
+			ends = append(ends, since[e.Stream])
 		}
-		sum := sha256.Sum256(append(ends[n].Batch[:], e.ID[:]...))
-		ends[n] = Position{Stream: e.Stream, Log: log, Seq: e.Seq, ID: e.ID, Batch: uuid.UUID(sum[:16])}
+		sum := sha256.Sum256(append(ends[n].Digest[:], e.ID[:]...))
+		ends[n] = Position{Stream: e.Stream, Log: log, Seq: e.Seq, ID: e.ID, Digest: uuid.UUID(sum[:16])}
 	}
 	return ends
 }

@@ -45,7 +45,7 @@ func TestOffsetsOfManyStreamsMoveAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ends := events.Ends(all, id)
+		ends := events.Ends(all, id, nil)
 		steps := []events.Step{{Events: all[:4], Stored: &ends[0]}, {Events: all[4:8]}, {Events: all[8:], Stored: &ends[2]}}
 		for range 2 { // An answer may be lost.
 			if err := log.Move(ctx, "inbox", steps, 2); err != nil {
@@ -53,9 +53,9 @@ func TestOffsetsOfManyStreamsMoveAtOnce(t *testing.T) {
 			}
 		}
 		want := []events.Mark{
-			{Stream: "orders", Offset: 4, Stored: events.Position{Stream: "orders", Seq: 4, ID: all[3].ID}},
+			{Stream: "orders", Offset: 4, Stored: events.Position{Stream: "orders", Seq: 4, ID: all[3].ID, Digest: ends[0].Digest}},
 			{Stream: "stock", Offset: 4}, // What a filter leaves out moves the offset alone.
-			{Stream: "tasks", Offset: 4, Stored: events.Position{Stream: "tasks", Seq: 4, ID: all[11].ID}},
+			{Stream: "tasks", Offset: 4, Stored: events.Position{Stream: "tasks", Seq: 4, ID: all[11].ID, Digest: ends[2].Digest}},
 		}
 		wantMarks(t, db, want)
 
@@ -78,7 +78,7 @@ func TestOffsetsOfManyStreamsMoveAtOnce(t *testing.T) {
 				t.Errorf("a seek %s: %v, want %v", name, err, c.want)
 			}
 		}
-		back := events.Position{Stream: "stock", Seq: 2, ID: all[5].ID}
+		back := events.Position{Stream: "stock", Seq: 2, ID: all[5].ID, Digest: uuid.Max}
 		if err := log.Seek(ctx, "inbox", want[1], 2, back, 2); err != nil {
 			t.Fatal(err)
 		}
@@ -155,11 +155,11 @@ func TestOperatorsOfSinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := events.Ends(batch, id)[0]
+		end := events.Ends(batch, id, nil)[0]
 		if err := log.Move(ctx, "inbox", []events.Step{{Events: batch, Stored: &end}}, 7); err != nil {
 			t.Fatal(err)
 		}
-		wantMarks(t, db, []events.Mark{{Stream: "orders", Offset: 1, Stored: events.Position{Stream: "orders", Seq: 1, ID: end.ID}}})
+		wantMarks(t, db, []events.Mark{{Stream: "orders", Offset: 1, Stored: events.Position{Stream: "orders", Seq: 1, ID: end.ID, Digest: end.Digest}}})
 
 		for epoch, want := range map[int64]bool{6: false, 7: true} { // Of an earlier term nothing is believed.
 			if err := log.Pause(ctx, "inbox", "410 Gone", epoch); err != nil {

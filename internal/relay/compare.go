@@ -131,7 +131,7 @@ func (t *term) settleOn(ctx context.Context, c comparison) (moved bool, err erro
 	stream, log := c.mark.Stream, t.opts.Logger.With("stream", c.mark.Stream)
 	what, why := c.verdict()
 	if what == isAhead {
-		same, err := t.sameBatch(ctx, c)
+		same, err := t.sameEvents(ctx, c)
 		switch {
 		case err != nil:
 			return false, err
@@ -180,14 +180,13 @@ func (t *term) seek(ctx context.Context, c comparison, offset int64) error {
 	return t.opts.Log.Seek(ctx, t.opts.Sink, c.mark, offset, *c.has, t.epoch)
 }
 
-// mostAhead is how many events a batch may have with those between them that a filter leaves
-// out: a sink that is further ahead has stored more than one batch.
+// mostAhead is how far a sink may be ahead, by which the relay reads the log again.
 const mostAhead = 100_000
 
-// sameBatch reports whether the events that the sink has stored behind the offset are
+// sameEvents reports whether the events that the sink has stored behind the offset are
 // those that the log has there. A log that went back to an earlier state may have the
 // last of them again in its place, behind others.
-func (t *term) sameBatch(ctx context.Context, c comparison) (bool, error) {
+func (t *term) sameEvents(ctx context.Context, c comparison) (bool, error) {
 	switch {
 	case c.has.Seq <= c.mark.Offset: // Somebody has moved the offset.
 		return true, nil
@@ -212,6 +211,6 @@ func (t *term) sameBatch(ctx context.Context, c comparison) (bool, error) {
 			wanted = append(wanted, e)
 		}
 	}
-	ends := events.Ends(wanted, t.log)
+	ends := events.Ends(wanted, t.log, map[string]events.Position{c.mark.Stream: c.mark.Stored})
 	return len(ends) == 1 && ends[0] == *c.has, nil
 }

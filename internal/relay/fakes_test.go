@@ -423,7 +423,7 @@ func (s *fakeSink) Deliver(ctx context.Context, batch []events.Event) (sink.Resu
 	case n > len(batch):
 		return sink.StoredAll(append(batch, event("orders", 999))), err
 	}
-	return sink.Result{Stored: events.Ends(batch[:n], uuid.Nil), Rejected: rejected}, err
+	return sink.Result{Stored: events.Ends(batch[:n], uuid.Nil, nil), Rejected: rejected}, err
 }
 
 // taken leaves out of a batch what is rejected, and what comes behind it in its stream.

@@ -24,7 +24,7 @@ const (
 // open connects to the sink. What it returns belongs to one term.
 func (r *simRelay) open(ctx context.Context, t sink.Term) (sink.Sink, error) {
 	s, err := simtest.Call(ctx, r.wire, "open", "", func(context.Context) (*simSink, error) {
-		return &simSink{relay: r, term: t, life: r.world.lives()}, nil
+		return &simSink{relay: r, term: t, life: r.world.lives(), at: make(map[string]events.Position)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -44,6 +44,8 @@ type simSink struct {
 	// life is that of the target when it was opened, opening when its positions were asked
 	// for.
 	life, opening int
+	// at are the positions of streams that it has read or left.
+	at map[string]events.Position
 }
 
 func (s *simSink) Deliver(ctx context.Context, batch []events.Event) (sink.Result, error) {
@@ -54,12 +56,16 @@ func (s *simSink) Deliver(ctx context.Context, batch []events.Event) (sink.Resul
 	r.expect(epoch, s.closed)
 	bitten := r.wire.Bites("deliver").Count
 	result, err := simtest.Call(ctx, r.wire, "deliver", batch[0].Stream, func(context.Context) (sink.Result, error) {
-		for _, end := range events.Ends(batch, uuid.Nil) {
+		for _, end := range events.Ends(batch, uuid.Nil, nil) {
 			r.world.journal.Note(r.name, fmt.Sprintf("delivers %s to %d", end.Stream, end.Seq))
 		}
 		taken, rejected := r.world.refuse(batch)
 		n, err := r.world.take(taken, mood, s)
-		return sink.Result{Stored: events.Ends(taken[:n], uuid.Nil), Rejected: rejected}, err
+		result := sink.Result{Stored: events.Ends(taken[:n], uuid.Nil, nil), Rejected: rejected}
+		for i, end := range result.Stored {
+			result.Stored[i] = s.at[end.Stream]
+		}
+		return result, err
 	})
 	if err != nil || r.wire.Bites("deliver").Count != bitten {
 		r.world.blame()
@@ -86,7 +92,8 @@ func (s *simResumer) Positions(ctx context.Context, streams []string) ([]events.
 		s.opening = w.opening
 		for _, stream := range streams {
 			if steps := w.steps[stream]; len(steps) > 0 {
-				found = append(found, steps[len(steps)-1].end)
+				s.at[stream] = steps[len(steps)-1].end
+				found = append(found, s.at[stream])
 			}
 		}
 		return found, nil
@@ -99,7 +106,7 @@ func (s *simResumer) Redeliver(ctx context.Context, batch []events.Event) (sink.
 	return simtest.Call(ctx, r.wire, "redeliver", batch[0].Stream, func(context.Context) (sink.Result, error) {
 		taken, rejected := r.world.refuse(batch)
 		n, err := r.world.storeLate(taken, s.simSink)
-		return sink.Result{Stored: events.Ends(taken[:n], uuid.Nil), Rejected: rejected}, err
+		return sink.Result{Stored: events.Ends(taken[:n], uuid.Nil, nil), Rejected: rejected}, err
 	})
 }
 

@@ -135,7 +135,8 @@ func (w *simWorld) store(batch []events.Event, s *simSink, err error) (int, erro
 		w.tally.Count("delivery of an earlier term refused")
 		return 0, &sink.StaleError{Epoch: w.epoch}
 	}
-	for _, end := range events.Ends(batch, s.term.Log) {
+	for _, end := range events.Ends(batch, s.term.Log, s.at) {
+		s.at[end.Stream] = end
 		step := simStep{end: end, era: w.era}
 		for _, e := range batch {
 			if e.Stream == end.Stream && w.kept[e.ID] == 0 {

@@ -49,7 +49,8 @@ type Sink interface {
 // Result is what has become of a batch.
 type Result struct {
 	// Stored has the last event that is stored of each stream of which something is. All
-	// of that stream before it in the batch is stored too. Log and batch do not matter here.
+	// of that stream before it in the batch is stored too. Of a [Resumer] they are its new
+	// positions; else log and digest do not matter.
 	Stored []events.Position
 	// Rejected are events that the sink will never take as they are, at most one of each
 	// stream: the first behind those that are stored.
@@ -58,13 +59,13 @@ type Result struct {
 
 // Rejection is an event that a sink will never take.
 type Rejection struct {
-	events.Position // without a log and a batch
+	events.Position // without a log and a digest
 	// Reason says why, for people, without a value of the row.
 	Reason string
 }
 
 // StoredAll is the result where these events are stored, and no others.
-func StoredAll(batch []events.Event) Result { return Result{Stored: events.Ends(batch, uuid.Nil)} }
+func StoredAll(batch []events.Event) Result { return Result{Stored: events.Ends(batch, uuid.Nil, nil)} }
 
 // StoredOf is the result where stored says which events of a batch are, by their place in
 // it: of each stream, those before the first that is not.
@@ -80,8 +81,8 @@ func StoredOf(batch []events.Event, stored func(i int) bool) Result {
 }
 
 // Resumer is a sink that knows, for each stream, what it has stored last. It keeps that
-// position, as [events.Ends] makes it of the events, in the same step as these: neither is
-// ever there without the other, and one call of Deliver is one step.
+// position, as [events.Ends] makes it of the events and of the position before, in the same
+// step as these: neither is ever there without the other.
 type Resumer interface {
 	// Positions returns the position of each of the streams that has one. What an earlier
 	// term may still be storing, or this term before the sink was opened anew, is stored, or

@@ -1,4 +1,4 @@
--- Events that sinks have refused.
+-- Events that sinks have refused, and a digest of those that they have stored.
 
 -- +goose Up
 
@@ -24,3 +24,6 @@ CREATE TABLE obs_parked (
   retry_at  TIMESTAMPTZ,
   UNIQUE (sink, event_id)
 );
+
+-- Of the ids of all events of the stream that the sink has stored.
+ALTER TABLE obs_sink_offset ADD COLUMN stored_digest TEXT NOT NULL DEFAULT '';

@@ -131,7 +131,7 @@ func (l *Log) sawEnds(ctx context.Context, streams []events.Backlog, began time.
 
 // sawEvents is told what a statement has read that was sent at that time.
 func (l *Log) sawEvents(ctx context.Context, batch []events.Event, began time.Time) {
-	for _, last := range events.Ends(batch, uuid.Nil) {
+	for _, last := range events.Ends(batch, uuid.Nil, nil) {
 		known := l.ends.before(last.Stream, began)
 		if slices.ContainsFunc(batch, func(e events.Event) bool { return e.Stream == last.Stream && e.Seq == known.seq && e.ID != known.id }) {
 			l.examine(ctx)

@@ -220,7 +220,7 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) (id uuid.UUID
 // Move implements [events.Log]. One statement looks and moves; offsets of streams of which
 // the sink has had nothing are made before.
 func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch int64) error {
-	var columns [6][]string
+	var columns [7][]string
 	var begin []string
 	for _, s := range steps {
 		stored := events.Position{}
@@ -232,7 +232,7 @@ func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch 
 		}
 		for i, text := range []string{
 			s.Stream(), strconv.FormatInt(s.After, 10), strconv.FormatInt(s.Last(), 10), idsOf(s.Events),
-			strconv.FormatInt(stored.Seq, 10), stored.ID.String(),
+			strconv.FormatInt(stored.Seq, 10), stored.ID.String(), stored.Digest.String(),
 		} {
 			columns[i] = append(columns[i], text)
 		}
@@ -276,11 +276,14 @@ func idsOf(batch []events.Event) string {
 func (l *Log) Marks(ctx context.Context, sink string) ([]events.Mark, error) {
 	return sqldb.All(ctx, l.db, "read what sink "+sink+" has stored", l.sql.SQL().Marks,
 		func(scan sqldb.Scan, m *events.Mark) error {
-			var id string
-			err := scan(&m.Stream, &m.Offset, &m.Stored.Seq, &id, &m.Adopted)
+			var id, digest string
+			err := scan(&m.Stream, &m.Offset, &m.Stored.Seq, &id, &digest, &m.Adopted)
 			if err == nil && m.Stored.Seq > 0 {
 				m.Stored.Stream = m.Stream
 				m.Stored.ID, err = uuid.Parse(id)
+			}
+			if err == nil && digest != "" { // Of an earlier version.
+				m.Stored.Digest, err = uuid.Parse(digest)
 			}
 			return err
 		}, sink)
@@ -288,7 +291,7 @@ func (l *Log) Marks(ctx context.Context, sink string) ([]events.Mark, error) {
 
 // Seek implements [events.Log].
 func (l *Log) Seek(ctx context.Context, sink string, from events.Mark, offset int64, stored events.Position, epoch int64) error {
-	n, err := l.db.Exec(ctx, "set the offset of sink "+sink, l.sql.SQL().Seek, sink, from.Stream, epoch, from.Offset, offset, stored.Seq, stored.ID.String())
+	n, err := l.db.Exec(ctx, "set the offset of sink "+sink, l.sql.SQL().Seek, sink, from.Stream, epoch, from.Offset, offset, stored.Seq, stored.ID.String(), stored.Digest.String())
 	if err != nil || n > 0 {
 		return err
 	}

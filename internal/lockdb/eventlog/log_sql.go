@@ -12,8 +12,8 @@ type logSQL struct {
 //
 // Begin makes offsets for the streams $3. Move moves the offsets of the sink $1 in the streams
 // $3 from the sequences $4 to those of $5, if the claim is that of the epoch $2 and the log
-// holds the events of $6 between them: their ids, one behind the other. $7 and $8 are the last
-// event that was stored of each stream, 0 for none.
+// holds the events of $6 between them: their ids, one behind the other. $7 to $9 are the position
+// of the last event that was stored of each stream, 0 for none.
 //
 // Seek sets the offset of the sink $1 in the stream $2 from $4 to $5, under the epoch $3.
 //
@@ -66,29 +66,31 @@ UPDATE obs_sink_offset AS o
    SET last_seq = m.last_seq,
        stored_seq = CASE WHEN m.stored_seq > 0 THEN m.stored_seq ELSE o.stored_seq END,
        stored_id = CASE WHEN m.stored_seq > 0 THEN m.stored_id ELSE o.stored_id END,
+       stored_digest = CASE WHEN m.stored_seq > 0 THEN m.stored_digest ELSE o.stored_digest END,
        adopted = o.adopted AND m.stored_seq = 0,
        epoch = $2, updated_at = {now}
   FROM (SELECT s.value AS stream, CAST(a.value AS BIGINT) AS after_seq, CAST(l.value AS BIGINT) AS last_seq, i.value AS ids,
-               CAST(p.value AS BIGINT) AS stored_seq, d.value AS stored_id
+               CAST(p.value AS BIGINT) AS stored_seq, d.value AS stored_id, g.value AS stored_digest
           FROM {numbered $3} s
           JOIN {numbered $4} a ON a.n = s.n
           JOIN {numbered $5} l ON l.n = s.n
           JOIN {numbered $6} i ON i.n = s.n
           JOIN {numbered $7} p ON p.n = s.n
-          JOIN {numbered $8} d ON d.n = s.n) m
+          JOIN {numbered $8} d ON d.n = s.n
+          JOIN {numbered $9} g ON g.n = s.n) m
  WHERE o.sink = $1 AND o.stream = m.stream AND o.last_seq IN (m.after_seq, m.last_seq)
    AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2{share})
    AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
                   FROM obs_event e
                  WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)`,
-	Marks: `SELECT stream, last_seq, stored_seq, stored_id, adopted FROM obs_sink_offset WHERE sink = $1 AND stream <> ''`,
+	Marks: `SELECT stream, last_seq, stored_seq, stored_id, stored_digest, adopted FROM obs_sink_offset WHERE sink = $1 AND stream <> ''`,
 	Seek: `
-INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, epoch, updated_at)
-SELECT $1, $2, $5, $6, $7, $3, {now}
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, stored_digest, epoch, updated_at)
+SELECT $1, $2, $5, $6, $7, $8, $3, {now}
  WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $3{share})
    AND (CAST($4 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
 ON CONFLICT (sink, stream) DO UPDATE
-   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id, adopted = FALSE,
+   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id, stored_digest = excluded.stored_digest, adopted = FALSE,
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4`,
 	Park: `

@@ -54,7 +54,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lists := [][]string{{"orders", "stock"}, {"14500", "0"}, {"15000", "1"}, {"ids", "ids"}, {"15000", "1"}, {"id", "id"}}
+	lists := [][]string{{"orders", "stock"}, {"14500", "0"}, {"15000", "1"}, {"ids", "ids"}, {"15000", "1"}, {"id", "id"}, {"digest", "digest"}}
 	args := func(db *sqldb.DB, first []any, columns [][]string) []any {
 		lists, err := (&Log{db: db}).lists(columns)
 		if err != nil {

@@ -87,7 +87,7 @@ type Sink struct {
 	client *kgo.Client
 	dials  dials
 	topics topics
-	// held are the positions, by stream; nil before they were read, at readAt.
+	// held are the positions, by stream, that this term has read, lastly at readAt, or written.
 	held   map[string]events.Position
 	readAt time.Time
 	// broken is the error after which nothing can be said of the transaction.
@@ -96,7 +96,7 @@ type Sink struct {
 
 // Open begins a term: it fences the producer of the one before.
 func Open(ctx context.Context, o Options, t sink.Term) (_ *Sink, err error) {
-	s := &Sink{opts: o, term: t, topics: topics{limits: make(map[string]int)}}
+	s := &Sink{opts: o, term: t, topics: topics{limits: make(map[string]int)}, held: make(map[string]events.Position)}
 	s.client, err = o.client(
 		kgo.TransactionalID(o.transactionalID()), kgo.TransactionTimeout(transactionTimeout), kgo.RecordRetries(attempts), kgo.UnknownTopicRetries(attempts),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil), o.Positions}), kgo.ProducerBatchCompression(codecs[o.Compression]),
@@ -210,12 +210,11 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 	if err != nil {
 		return sink.Result{}, s.explained(ctx, "look at the topics", err)
 	}
-	result := sink.StoredAll(taken)
-	result.Rejected = rejected
+	ends := events.Ends(taken, s.term.Log, s.held)
+	result := sink.Result{Stored: ends, Rejected: rejected}
 	if len(taken) == 0 {
 		return result, nil
 	}
-	ends := events.Ends(taken, s.term.Log)
 	if moves {
 		for _, end := range ends {
 			records = append(records, s.positionRecord(end))
@@ -224,8 +223,8 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 	if err := s.transact(ctx, records); err != nil {
 		return sink.Result{}, err
 	}
-	if moves && s.held != nil {
-		for _, end := range ends {
+	for _, end := range ends {
+		if moves {
 			s.held[end.Stream] = end
 		}
 	}

@@ -99,7 +99,7 @@ type position struct {
 	Epoch  int64     `json:"epoch"`
 	Seq    int64     `json:"seq,omitempty"`
 	ID     uuid.UUID `json:"id,omitzero"`
-	Batch  uuid.UUID `json:"batch,omitzero"`
+	Digest uuid.UUID `json:"digest,omitzero"`
 }
 
 func (s *Sink) positionRecord(p events.Position) *kgo.Record {
@@ -107,19 +107,20 @@ func (s *Sink) positionRecord(p events.Position) *kgo.Record {
 	if p.Stream != "" {
 		key += "/" + p.Stream
 	}
-	value, _ := json.Marshal(position{format, p.Log, s.term.Epoch, p.Seq, p.ID, p.Batch}) // Nothing in it can fail.
+	value, _ := json.Marshal(position{format, p.Log, s.term.Epoch, p.Seq, p.ID, p.Digest}) // Nothing in it can fail.
 	return &kgo.Record{Topic: s.opts.Positions, Key: []byte(key), Value: value}
 }
 
 // Positions implements [sink.Resumer]. Within a term nobody else writes them, but brokers may
 // lose some, so those that were read are believed for a time alone.
-func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.Position, err error) {
-	if s.held == nil || time.Since(s.readAt) > believed {
+func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.Position, _ error) {
+	if time.Since(s.readAt) > believed {
 		began := time.Now()
-		if s.held, err = s.read(ctx); err != nil {
+		held, err := s.read(ctx)
+		if err != nil {
 			return nil, err
 		}
-		s.readAt = began
+		s.held, s.readAt = held, began
 	}
 	for _, stream := range streams {
 		if p, ok := s.held[stream]; ok {
@@ -166,5 +167,5 @@ func decode(stream string, value []byte) (events.Position, error) {
 	if err := json.Unmarshal(value, &p); err != nil || p.Format != format {
 		return events.Position{}, fmt.Errorf("the position of the stream %s is none that this version reads; upgrade observerd, or name another topic in positions-topic", stream)
 	}
-	return events.Position{Stream: stream, Log: p.Log, Seq: p.Seq, ID: p.ID, Batch: p.Batch}, nil
+	return events.Position{Stream: stream, Log: p.Log, Seq: p.Seq, ID: p.ID, Digest: p.Digest}, nil
 }

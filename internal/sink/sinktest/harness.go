@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -164,13 +165,17 @@ func positions(ctx context.Context, s sink.Sink, streams ...string) (map[string]
 // deliver hands the batches over one after the other, each until all of it is
 // stored, as a relay does.
 func deliver(ctx context.Context, s sink.Sink, batches ...[]events.Event) error {
-	_, err := deliverAt(ctx, s, theLog, batches...)
+	_, err := deliverAt(ctx, s, theLog, nil, batches...)
 	return err
 }
 
-// deliverAt is deliver, and returns the positions that a sink has to keep then.
-func deliverAt(ctx context.Context, s sink.Sink, log uuid.UUID, batches ...[]events.Event) (map[string]events.Position, error) {
-	at := make(map[string]events.Position)
+// deliverAt is deliver, and returns the positions that a sink has to keep then; since are
+// those before.
+func deliverAt(ctx context.Context, s sink.Sink, log uuid.UUID, since map[string]events.Position, batches ...[]events.Event) (map[string]events.Position, error) {
+	at := maps.Clone(since)
+	if at == nil {
+		at = make(map[string]events.Position)
+	}
 	for _, batch := range batches {
 		for len(batch) > 0 {
 			rest, _, err := attempt(ctx, s, batch)
@@ -180,7 +185,7 @@ func deliverAt(ctx context.Context, s sink.Sink, log uuid.UUID, batches ...[]eve
 			isLeft := func(e events.Event) bool {
 				return slices.ContainsFunc(rest, func(r events.Event) bool { return r.ID == e.ID })
 			}
-			for _, end := range events.Ends(slices.DeleteFunc(slices.Clone(batch), isLeft), log) {
+			for _, end := range events.Ends(slices.DeleteFunc(slices.Clone(batch), isLeft), log, at) {
 				at[end.Stream] = end
 			}
 			batch = rest

@@ -178,7 +178,7 @@ func (m *memory) harness(resumes bool) Harness {
 			if last := m.session; last != nil && t.Epoch < last.term.Epoch && (!t.Restored || m.broken == keepsTheHighestEpoch) {
 				return nil, &sink.StaleError{Epoch: last.term.Epoch}
 			}
-			m.session = &session{m, t}
+			m.session = &session{m, t, make(map[string]events.Position)}
 			return m.session, nil
 		},
 		Stored: func() ([]events.Event, error) {
@@ -194,6 +194,8 @@ func (m *memory) harness(resumes bool) Harness {
 type session struct {
 	*memory
 	term sink.Term
+	// at are the positions that this one has read or left.
+	at map[string]events.Position
 }
 
 func (s *session) Positions(_ context.Context, streams []string) (found []events.Position, _ error) {
@@ -202,6 +204,7 @@ func (s *session) Positions(_ context.Context, streams []string) (found []events
 			if s.broken == forgetsTheLog {
 				p.Log = s.term.Log
 			}
+			s.at[stream] = p
 			found = append(found, p)
 		}
 	}
@@ -221,19 +224,22 @@ func (s *session) Deliver(ctx context.Context, batch []events.Event) (sink.Resul
 		return sink.Result{}, &sink.StaleError{Epoch: now.term.Epoch}
 	}
 	if s.broken == movesFirst {
-		s.move(events.Ends(batch, s.term.Log))
+		s.move(events.Ends(batch, s.term.Log, s.at))
 	}
 	result, err := s.memory.Deliver(ctx, batch)
 	if s.broken != keepsNoPosition {
-		s.move(result.Stored) // As [sink.StoredAll] makes them of what is stored.
+		isLeft := func(e events.Event) bool {
+			return !slices.ContainsFunc(result.Stored, func(p events.Position) bool { return p.Stream == e.Stream && p.Seq >= e.Seq })
+		}
+		result.Stored = events.Ends(slices.DeleteFunc(slices.Clone(batch), isLeft), s.term.Log, s.at)
+		s.move(result.Stored)
 	}
 	return result, err
 }
 
 func (s *session) move(to []events.Position) {
 	for _, p := range to {
-		p.Log = s.term.Log
-		s.positions[p.Stream] = p
+		s.positions[p.Stream], s.at[p.Stream] = p, p
 	}
 }
 

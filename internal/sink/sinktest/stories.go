@@ -286,7 +286,7 @@ func positioned(ctx context.Context, h Harness) error {
 	}
 	var at map[string]events.Position
 	err := h.in(ctx, term(2), func(s sink.Sink) (err error) {
-		at, err = deliverAt(ctx, s, theLog, mix(orders[:5], stock), orders[5:])
+		at, err = deliverAt(ctx, s, theLog, nil, mix(orders[:5], stock), orders[5:])
 		return err
 	})
 	return errors.Join(err, h.wantPositions(ctx, term(3), at), h.exactly(orders, stock))
@@ -330,12 +330,12 @@ func anotherLog(ctx context.Context, h Harness) error {
 	anew[0].ID = events.NewID("orders", 0, "another key", 1, nil)
 	var at map[string]events.Position
 	err := h.term(ctx, func(s sink.Sink) (err error) {
-		at, err = deliverAt(ctx, s, theLog, orders)
+		at, err = deliverAt(ctx, s, theLog, nil, orders)
 		return err
 	})
 	err = errors.Join(err, h.wantPositions(ctx, sink.Term{Log: other, Epoch: 2}, at))
 	err = errors.Join(err, h.in(ctx, sink.Term{Log: other, Epoch: 3}, func(s sink.Sink) (err error) {
-		at, err = deliverAt(ctx, s, other, anew)
+		at, err = deliverAt(ctx, s, other, at, anew)
 		return err
 	}))
 	return errors.Join(err, h.wantPositions(ctx, sink.Term{Log: other, Epoch: 4}, at))
@@ -345,7 +345,7 @@ func late(ctx context.Context, h Harness) error {
 	orders := Batch("orders", 1, 4)
 	var at map[string]events.Position
 	err := h.term(ctx, func(s sink.Sink) (err error) {
-		if at, err = deliverAt(ctx, s, theLog, orders[2:]); err != nil {
+		if at, err = deliverAt(ctx, s, theLog, nil, orders[2:]); err != nil {
 			return err
 		}
 		result, err := s.(sink.Resumer).Redeliver(ctx, orders[:2])

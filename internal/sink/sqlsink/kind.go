@@ -187,4 +187,4 @@ SELECT c.relname || '.' || a.attname, a.attname = ANY ($2::text[])
             ELSE a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' END
  ORDER BY 1`
 
-const ourColumns = "id sink stream log epoch seq event_id batch updated_at type subject change version time observed snapshot data"
+const ourColumns = "id sink stream log epoch seq event_id digest updated_at type subject change version time observed snapshot data"

@@ -14,23 +14,23 @@ import (
 // knownColumns are $5 and $6 of [storeSQL].
 func (s *Sink) knownColumns(ends []events.Position) []any {
 	var streams []string
-	var ids [][16]byte
+	var digests [][16]byte
 	for _, p := range ends {
-		if id, known := s.at[p.Stream]; known {
-			streams, ids = append(streams, p.Stream), append(ids, id)
+		if at, known := s.at[p.Stream]; known {
+			streams, digests = append(streams, p.Stream), append(digests, at.Digest)
 		}
 	}
-	return []any{streams, ids}
+	return []any{streams, digests}
 }
 
 // positionColumns are $7 to $10 of [storeSQL]. The driver is slow with slices of uuid.UUID.
 func positionColumns(ends []events.Position) []any {
 	n := len(ends)
-	streams, seqs, ids, batches := make([]string, n), make([]int64, n), make([][16]byte, n), make([][16]byte, n)
+	streams, seqs, ids, digests := make([]string, n), make([]int64, n), make([][16]byte, n), make([][16]byte, n)
 	for i, p := range ends {
-		streams[i], seqs[i], ids[i], batches[i] = p.Stream, p.Seq, p.ID, p.Batch
+		streams[i], seqs[i], ids[i], digests[i] = p.Stream, p.Seq, p.ID, p.Digest
 	}
-	return []any{streams, seqs, ids, batches}
+	return []any{streams, seqs, ids, digests}
 }
 
 // eventColumns are $11 to $21 of [storeSQL].

@@ -49,8 +49,8 @@ type Sink struct {
 	term sink.Term
 	// session is the id of this one in the claim.
 	session uuid.UUID
-	// at are the events at which the positions of streams are, as this session knows them.
-	at map[string]uuid.UUID
+	// at are the positions of streams, as this session has read or left them.
+	at map[string]events.Position
 	// broken is why there is no connection any more.
 	broken error
 }
@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options, t sink.Term) (*Sink, error) {
 	if err != nil {
 		return nil, explained(ctx, "connect", err)
 	}
-	s := &Sink{conn: conn, sql: newStatements(o.Schema), id: o.Sink, term: t, session: uuid.New(), at: make(map[string]uuid.UUID)}
+	s := &Sink{conn: conn, sql: newStatements(o.Schema), id: o.Sink, term: t, session: uuid.New(), at: make(map[string]events.Position)}
 	if o.Create {
 		err = create(ctx, conn, o.Schema)
 	}
@@ -155,7 +155,7 @@ func (s *Sink) stale(ctx context.Context) error {
 func (s *Sink) Positions(ctx context.Context, streams []string) ([]events.Position, error) {
 	rows, _ := s.conn.Query(ctx, s.sql.positions, s.id, streams) // The error comes with the rows.
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p events.Position, err error) {
-		err = row.Scan(&p.Stream, &p.Log, &p.Seq, &p.ID, &p.Batch)
+		err = row.Scan(&p.Stream, &p.Log, &p.Seq, &p.ID, &p.Digest)
 		return p, err
 	})
 	if err != nil {
@@ -185,16 +185,11 @@ func (s *Sink) deliver(ctx context.Context, batch []events.Event, moves bool) (r
 		if refused > 0 {
 			n = max(1, refused/2)
 		}
-		after := slices.Concat(stored, batch[:n])
-		var ends []events.Position
-		if moves { // All of this call is one step.
-			ends = events.Ends(after, s.term.Log)
-		}
-		err = s.store(ctx, batch[:n], ends)
+		err = s.store(ctx, batch[:n], moves)
 		refusal, _ := errors.AsType[*serverError](err)
 		switch {
 		case err == nil:
-			stored, batch, refused = after, batch[n:], max(0, refused-n)
+			stored, batch, refused = append(stored, batch[:n]...), batch[n:], max(0, refused-n)
 		case refusal == nil || !refusal.refuses:
 		case n > 1:
 			refused, err = n, nil
@@ -206,16 +201,25 @@ func (s *Sink) deliver(ctx context.Context, batch []events.Event, moves bool) (r
 		}
 	}
 	result.Stored = sink.StoredAll(stored).Stored
+	if moves {
+		for i, end := range result.Stored {
+			result.Stored[i] = s.at[end.Stream]
+		}
+	}
 	return result, err
 }
 
-// store stores all of the events or none of them, and moves the positions to the ends. The
-// error is a [serverError] that refuses where it is for one of the events.
-func (s *Sink) store(ctx context.Context, part []events.Event, ends []events.Position) error {
+// store stores all of the events or none of them, and moves the positions, unless the events
+// come late. The error is a [serverError] that refuses where it is for one of the events.
+func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) error {
 	for i := range part {
 		if len(part[i].Data) > maxData {
 			return &serverError{refuses: true, text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
 		}
+	}
+	var ends []events.Position
+	if moves {
+		ends = events.Ends(part, s.term.Log, s.at)
 	}
 	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, s.knownColumns(ends), positionColumns(ends), eventColumns(part))
 	n, err := s.transact(ctx, s.sql.store, args...)
@@ -233,6 +237,6 @@ func (s *Sink) store(ctx context.Context, part []events.Event, ends []events.Pos
 // lack the last of them, and the connection does not show it.
 func (s *Sink) know(positions []events.Position) {
 	for _, p := range positions {
-		s.at[p.Stream] = p.ID
+		s.at[p.Stream] = p
 	}
 }

@@ -163,7 +163,7 @@ func TestPoison(t *testing.T) {
 			}
 			says(t, errors.New(result.Rejected[0].Reason), tc.why)
 			at, err := s.Positions(t.Context(), []string{"orders", "stock"})
-			want := append(events.Ends(orders[:3], theLog), events.Ends(stock, theLog)...)
+			want := append(events.Ends(orders[:3], theLog, nil), events.Ends(stock, theLog, nil)...)
 			if slices.SortFunc(at, func(a, b events.Position) int { return strings.Compare(a.Stream, b.Stream) }); err != nil || !slices.Equal(at, want) {
 				t.Errorf("the positions are %v, %v, want %v", at, err, want)
 			}
@@ -359,8 +359,8 @@ func TestATargetThatWentBackStoresNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	back := events.Ends(batch[:3], theLog)[0]
-	if _, err := conn.Exec(t.Context(), `UPDATE obs_feed SET seq = 3, event_id = $1, batch = $2 WHERE stream = 'orders'`, back.ID, back.Batch); err != nil {
+	back := events.Ends(batch[:3], theLog, nil)[0]
+	if _, err := conn.Exec(t.Context(), `UPDATE obs_feed SET seq = 3, event_id = $1, digest = $2 WHERE stream = 'orders'`, back.ID, back.Digest); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, url, `DELETE FROM obs_feed_event WHERE seq > 3`)

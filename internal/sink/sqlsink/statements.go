@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS {schema}.obs_feed (
   epoch      bigint      NOT NULL,
   seq        bigint      NOT NULL,
   event_id   uuid        NOT NULL,
-  batch      uuid        NOT NULL, -- a digest of the events that were stored together
+  digest     uuid        NOT NULL, -- of the ids of all events up to this one
   updated_at timestamptz NOT NULL,
   PRIMARY KEY (sink, stream)
 );
@@ -73,11 +73,11 @@ func rendered(text, schema string) string {
 // sink $1. It waits for a session that is storing. It returns nothing where the epoch is too
 // low, unless $5 says that the log was restored, or where another sink has the tables.
 const claimSQL = `
-INSERT INTO {schema}.obs_feed AS f (sink, stream, log, epoch, seq, event_id, batch, updated_at)
+INSERT INTO {schema}.obs_feed AS f (sink, stream, log, epoch, seq, event_id, digest, updated_at)
 SELECT $1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestamp()
  WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed o WHERE o.sink <> $1::text AND o.stream = '')
     ON CONFLICT (sink, stream) DO UPDATE
-   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
+   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, digest = EXCLUDED.digest, updated_at = EXCLUDED.updated_at
  WHERE f.epoch <= EXCLUDED.epoch OR $5::boolean
 RETURNING 1`
 
@@ -91,22 +91,22 @@ SELECT f.sink, f.epoch, f.event_id
 
 // storeSQL stores the events $11 to $21, moves the positions of the streams $7 to $8 to $10, and
 // returns how many rows allow it: none when another session than $4 has claimed the sink, or the
-// positions of the streams $5 are not at the events $6.
+// positions of the streams $5 do not have the digests $6.
 const storeSQL = `
 WITH claim AS MATERIALIZED (
   SELECT f.sink
     FROM {schema}.obs_feed f
    WHERE f.sink = $1::text AND f.stream = '' AND f.epoch = $3::bigint AND f.event_id = $4::uuid
-     AND NOT EXISTS (SELECT FROM unnest($5::text[], $6::uuid[]) AS k (stream, event_id)
-                      WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed r WHERE r.sink = $1::text AND r.stream = k.stream AND r.event_id = k.event_id))
+     AND NOT EXISTS (SELECT FROM unnest($5::text[], $6::uuid[]) AS k (stream, digest)
+                      WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed r WHERE r.sink = $1::text AND r.stream = k.stream AND r.digest = k.digest))
      FOR SHARE
 ), moved AS (
-  INSERT INTO {schema}.obs_feed (sink, stream, log, epoch, seq, event_id, batch, updated_at)
-  SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.batch, clock_timestamp()
-    FROM claim, unnest($7::text[], $8::bigint[], $9::uuid[], $10::uuid[]) AS p (stream, seq, event_id, batch)
+  INSERT INTO {schema}.obs_feed (sink, stream, log, epoch, seq, event_id, digest, updated_at)
+  SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.digest, clock_timestamp()
+    FROM claim, unnest($7::text[], $8::bigint[], $9::uuid[], $10::uuid[]) AS p (stream, seq, event_id, digest)
       ON CONFLICT (sink, stream) DO UPDATE
      SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq,
-         event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
+         event_id = EXCLUDED.event_id, digest = EXCLUDED.digest, updated_at = EXCLUDED.updated_at
 ), stored AS (
   INSERT INTO {schema}.obs_feed_event (event_id, sink, stream, seq, type, subject, change, version, time, observed, snapshot, data)
   SELECT e.event_id, claim.sink, e.stream, e.seq, e.type, e.subject, e.change, e.version, e.time, e.observed, e.snapshot, e.data::json
@@ -120,6 +120,6 @@ SELECT count(*) FROM claim`
 
 // positionsSQL returns what is stored last of the streams $2.
 const positionsSQL = `
-SELECT f.stream, f.log, f.seq, f.event_id, f.batch
+SELECT f.stream, f.log, f.seq, f.event_id, f.digest
   FROM {schema}.obs_feed f
  WHERE f.sink = $1::text AND f.stream = ANY ($2::text[]) AND f.stream <> ''`

@@ -61,16 +61,18 @@ UPDATE obs_sink_offset AS o
    SET last_seq = m.last_seq,
        stored_seq = CASE WHEN m.stored_seq > 0 THEN m.stored_seq ELSE o.stored_seq END,
        stored_id = CASE WHEN m.stored_seq > 0 THEN m.stored_id ELSE o.stored_id END,
+       stored_digest = CASE WHEN m.stored_seq > 0 THEN m.stored_digest ELSE o.stored_digest END,
        adopted = o.adopted AND m.stored_seq = 0,
        epoch = $2, updated_at = clock_timestamp()
   FROM (SELECT s.value AS stream, CAST(a.value AS BIGINT) AS after_seq, CAST(l.value AS BIGINT) AS last_seq, i.value AS ids,
-               CAST(p.value AS BIGINT) AS stored_seq, d.value AS stored_id
+               CAST(p.value AS BIGINT) AS stored_seq, d.value AS stored_id, g.value AS stored_digest
           FROM (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) s
           JOIN (SELECT n, value FROM unnest($4::text[]) WITH ORDINALITY AS l (value, n)) a ON a.n = s.n
           JOIN (SELECT n, value FROM unnest($5::text[]) WITH ORDINALITY AS l (value, n)) l ON l.n = s.n
           JOIN (SELECT n, value FROM unnest($6::text[]) WITH ORDINALITY AS l (value, n)) i ON i.n = s.n
           JOIN (SELECT n, value FROM unnest($7::text[]) WITH ORDINALITY AS l (value, n)) p ON p.n = s.n
-          JOIN (SELECT n, value FROM unnest($8::text[]) WITH ORDINALITY AS l (value, n)) d ON d.n = s.n) m
+          JOIN (SELECT n, value FROM unnest($8::text[]) WITH ORDINALITY AS l (value, n)) d ON d.n = s.n
+          JOIN (SELECT n, value FROM unnest($9::text[]) WITH ORDINALITY AS l (value, n)) g ON g.n = s.n) m
  WHERE o.sink = $1 AND o.stream = m.stream AND o.last_seq IN (m.after_seq, m.last_seq)
    AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
    AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
@@ -79,16 +81,16 @@ UPDATE obs_sink_offset AS o
 
 -- Marks
 PREPARE "Marks" AS
-SELECT stream, last_seq, stored_seq, stored_id, adopted FROM obs_sink_offset WHERE sink = $1 AND stream <> '';
+SELECT stream, last_seq, stored_seq, stored_id, stored_digest, adopted FROM obs_sink_offset WHERE sink = $1 AND stream <> '';
 
 -- Seek
 PREPARE "Seek" AS
-INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, epoch, updated_at)
-SELECT $1, $2, $5, $6, $7, $3, clock_timestamp()
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, stored_digest, epoch, updated_at)
+SELECT $1, $2, $5, $6, $7, $8, $3, clock_timestamp()
  WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $3 FOR SHARE)
    AND (CAST($4 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
 ON CONFLICT (sink, stream) DO UPDATE
-   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id, adopted = FALSE,
+   SET last_seq = excluded.last_seq, stored_seq = excluded.stored_seq, stored_id = excluded.stored_id, stored_digest = excluded.stored_digest, adopted = FALSE,
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4;
 

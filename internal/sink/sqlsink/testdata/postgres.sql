@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS "public".obs_feed (
   epoch      bigint      NOT NULL,
   seq        bigint      NOT NULL,
   event_id   uuid        NOT NULL,
-  batch      uuid        NOT NULL, -- a digest of the events that were stored together
+  digest     uuid        NOT NULL, -- of the ids of all events up to this one
   updated_at timestamptz NOT NULL,
   PRIMARY KEY (sink, stream)
 );
@@ -27,11 +27,11 @@ CREATE TABLE IF NOT EXISTS "public".obs_feed_event (
 );
 
 PREPARE "claim" AS
-INSERT INTO "public".obs_feed AS f (sink, stream, log, epoch, seq, event_id, batch, updated_at)
+INSERT INTO "public".obs_feed AS f (sink, stream, log, epoch, seq, event_id, digest, updated_at)
 SELECT $1::text, '', $2::uuid, $3::bigint, 0, $4::uuid, $4::uuid, clock_timestamp()
  WHERE NOT EXISTS (SELECT FROM "public".obs_feed o WHERE o.sink <> $1::text AND o.stream = '')
     ON CONFLICT (sink, stream) DO UPDATE
-   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
+   SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, event_id = EXCLUDED.event_id, digest = EXCLUDED.digest, updated_at = EXCLUDED.updated_at
  WHERE f.epoch <= EXCLUDED.epoch OR $5::boolean
 RETURNING 1;
 
@@ -43,7 +43,7 @@ SELECT f.sink, f.epoch, f.event_id
  LIMIT 1;
 
 PREPARE "positions" AS
-SELECT f.stream, f.log, f.seq, f.event_id, f.batch
+SELECT f.stream, f.log, f.seq, f.event_id, f.digest
   FROM "public".obs_feed f
  WHERE f.sink = $1::text AND f.stream = ANY ($2::text[]) AND f.stream <> '';
 
@@ -52,16 +52,16 @@ WITH claim AS MATERIALIZED (
   SELECT f.sink
     FROM "public".obs_feed f
    WHERE f.sink = $1::text AND f.stream = '' AND f.epoch = $3::bigint AND f.event_id = $4::uuid
-     AND NOT EXISTS (SELECT FROM unnest($5::text[], $6::uuid[]) AS k (stream, event_id)
-                      WHERE NOT EXISTS (SELECT FROM "public".obs_feed r WHERE r.sink = $1::text AND r.stream = k.stream AND r.event_id = k.event_id))
+     AND NOT EXISTS (SELECT FROM unnest($5::text[], $6::uuid[]) AS k (stream, digest)
+                      WHERE NOT EXISTS (SELECT FROM "public".obs_feed r WHERE r.sink = $1::text AND r.stream = k.stream AND r.digest = k.digest))
      FOR SHARE
 ), moved AS (
-  INSERT INTO "public".obs_feed (sink, stream, log, epoch, seq, event_id, batch, updated_at)
-  SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.batch, clock_timestamp()
-    FROM claim, unnest($7::text[], $8::bigint[], $9::uuid[], $10::uuid[]) AS p (stream, seq, event_id, batch)
+  INSERT INTO "public".obs_feed (sink, stream, log, epoch, seq, event_id, digest, updated_at)
+  SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.digest, clock_timestamp()
+    FROM claim, unnest($7::text[], $8::bigint[], $9::uuid[], $10::uuid[]) AS p (stream, seq, event_id, digest)
       ON CONFLICT (sink, stream) DO UPDATE
      SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq,
-         event_id = EXCLUDED.event_id, batch = EXCLUDED.batch, updated_at = EXCLUDED.updated_at
+         event_id = EXCLUDED.event_id, digest = EXCLUDED.digest, updated_at = EXCLUDED.updated_at
 ), stored AS (
   INSERT INTO "public".obs_feed_event (event_id, sink, stream, seq, type, subject, change, version, time, observed, snapshot, data)
   SELECT e.event_id, claim.sink, e.stream, e.seq, e.type, e.subject, e.change, e.version, e.time, e.observed, e.snapshot, e.data::json
