@@ -2,6 +2,8 @@ package app_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,8 +64,9 @@ func names(pattern, text string) map[string]bool {
 // to the end of its source: some metrics exist from then on.
 func metricsOfABusyNode(t *testing.T) (text string) {
 	t.Helper()
-	p := setup(t, "")
-	node := p.start(t)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	node := setup(t, "").feeding(t, `{id: shop, type: webhook, url: "`+receiver.URL+`"}`).start(t)
 	delivered := regexp.MustCompile(`(?m)^observerd_relay_delivered_events_total\{.*\} [1-9]`)
 	complete := regexp.MustCompile(`(?m)^observerd_observer_freshness_seconds\{`)
 	eventually(t, func() error {

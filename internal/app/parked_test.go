@@ -3,17 +3,12 @@ package app_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -22,17 +17,8 @@ import (
 // constraint has gone.
 func TestARefusedEventIsParked(t *testing.T) {
 	t.Parallel()
-	p, target := setup(t, ""), pgtest.New(t)
-	path := filepath.Join(p.folder, "parks.yaml")
-	text := strings.Replace(yaml, `{id: file, type: file, path: "%[2]s/events.jsonl"}`, `{id: inbox, type: sql, url: "`+target+`", create: true, on-poison: park}`, 1)
-	if err := os.WriteFile(path, fmt.Appendf(nil, text, "sqlite:"+p.folder+"/observerd.db", p.folder), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.config = cfg
+	target := pgtest.New(t)
+	p := setup(t, "").feeding(t, `{id: inbox, type: sql, url: "`+target+`", create: true, on-poison: park}`)
 	p.start(t)
 	ctx, op := t.Context(), p.operator(t)
 	conn, err := pgx.Connect(ctx, target)

@@ -238,8 +238,7 @@ func (a *App) newRelay(s config.Sink) (*relay.Relay, error) {
 		BatchSize: size, BatchBytes: s.BatchBytes, Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(sink.Options{
-			Sink: s.ID, BatchSize: size, BatchBytes: s.BatchBytes,
-			Logger: a.component("sink").With("sink", s.ID), Registerer: a.registry, Stdout: a.stdout, Terminal: a.terminal,
+			Sink: s.ID, BatchSize: size, Logger: a.component("sink").With("sink", s.ID), Registerer: a.registry, Stdout: a.stdout, Terminal: a.terminal,
 		}),
 		Lead: func(ctx context.Context) (relay.Lease, error) {
 			lease, err := a.keeper.Acquire(ctx, wiring.LockRequest(a.cfg, name))

@@ -87,6 +87,21 @@ func setup(t *testing.T, url string) place {
 	return p
 }
 
+// feeding is the place with other sinks.
+func (p place) feeding(t *testing.T, sinks string) place {
+	t.Helper()
+	path := filepath.Join(p.folder, "sinks.yaml")
+	text := strings.Replace(yaml, `{id: file, type: file, path: "%[2]s/events.jsonl"}`, sinks, 1)
+	if err := os.WriteFile(path, fmt.Appendf(nil, text, "sqlite:"+p.folder+"/observerd.db", p.folder), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func (p place) options() app.Options {
 	return app.Options{Config: p.config, Version: "test", Logger: slog.New(slog.DiscardHandler), Stdout: io.Discard}
 }

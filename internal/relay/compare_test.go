@@ -273,6 +273,7 @@ func TestRelayLeavesAPausedSinkAlone(t *testing.T) {
 		if len(s.opened) > 0 || s.asked > 0 || r.lock.tries() != 1 {
 			t.Errorf("opened %d times, asked %d times, under %d leases", len(s.opened), s.asked, r.lock.tries())
 		}
+		r.wantMetric("observerd_relay_paused", 1)
 	})
 }
 

@@ -14,6 +14,7 @@ type relayMetrics struct {
 	leads     prometheus.Gauge
 	halted    prometheus.Gauge
 	rewinds   prometheus.Counter
+	paused    prometheus.Gauge
 	parked    prometheus.Gauge
 	parkedFor prometheus.Gauge
 	lag       *prometheus.GaugeVec
@@ -44,6 +45,10 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 			Name: "observerd_relay_rewinds_total", ConstLabels: labels,
 			Help: "Streams of which the sink had lost events that it had stored, and that were delivered again.",
 		}),
+		paused: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_paused", ConstLabels: labels,
+			Help: "1 while events wait for a sink that an operator, or its receiver, has paused.",
+		}),
 		parked: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "observerd_relay_parked_events", ConstLabels: labels,
 			Help: "Events that are parked because the sink has refused them, or an earlier one of their key, as the leading node sees it.",
@@ -64,7 +69,7 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 		}, []string{"type"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.rewinds, m.parked, m.parkedFor, m.lag, m.waiting, m.latency)
+		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.rewinds, m.paused, m.parked, m.parkedFor, m.lag, m.waiting, m.latency)
 	}
 	return m
 }
@@ -74,6 +79,7 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 func (m *relayMetrics) leave() {
 	m.leads.Set(0)
 	m.halted.Set(0)
+	m.paused.Set(0)
 	m.parked.Set(0)
 	m.parkedFor.Set(0)
 	m.lag.Reset()

@@ -105,6 +105,10 @@ func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
 		return nil, fmt.Errorf("look for undelivered events: %w", err)
 	}
 	t.showLag(backlog)
+	t.metrics.paused.Set(0)
+	if paused(backlog) {
+		t.metrics.paused.Set(1)
+	}
 	slices.SortFunc(backlog, func(a, b events.Backlog) int { return strings.Compare(a.Stream, b.Stream) }) // Whatever the database sorts by.
 	return backlog, nil
 }

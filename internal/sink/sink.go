@@ -130,9 +130,8 @@ type Settings interface {
 type Options struct {
 	// Sink is the id of the sink. Required.
 	Sink string
-	// BatchSize and BatchBytes are the most events, and bytes of their data, that the relay
-	// delivers at once; one event may be larger. Required.
-	BatchSize, BatchBytes int
+	// BatchSize is how many events the relay delivers at once, at most. Required.
+	BatchSize int
 	// Logger is told of repairs. Required.
 	Logger *slog.Logger
 	// Registerer takes metrics of the kind. Nil: it has none.

@@ -47,6 +47,7 @@ var (
 	// metadata are services of clouds that hand out credentials; those of others are
 	// link-local.
 	metadata = []netip.Addr{
+		netip.MustParseAddr("fd20:ce::254"),    // Google
 		netip.MustParseAddr("fd00:ec2::254"),   // AWS
 		netip.MustParseAddr("100.100.100.200"), // Alibaba
 		netip.MustParseAddr("168.63.129.16"),   // Azure

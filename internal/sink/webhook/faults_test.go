@@ -133,7 +133,7 @@ func TestNoEventIsSentToAddressesOfTheHostsOwn(t *testing.T) {
 	const nowhere, encrypted, both = "refused", "only with TLS", "taken"
 	for address, want := range map[string]string{
 		"169.254.169.254": nowhere, "169.254.0.1": nowhere, "fe80::1%eth0": nowhere, "::ffff:169.254.169.254": nowhere, "64:ff9b::a9fe:a9fe": nowhere,
-		"fd00:ec2::254": nowhere, "100.100.100.200": nowhere, "168.63.129.16": nowhere, "192.0.0.192": nowhere,
+		"fd00:ec2::254": nowhere, "fd20:ce::254": nowhere, "100.100.100.200": nowhere, "168.63.129.16": nowhere, "192.0.0.192": nowhere,
 		"0.0.0.0": nowhere, "::": nowhere, "224.0.0.1": nowhere, "ff02::1": nowhere, "255.255.255.255": nowhere,
 		"10.0.0.1": encrypted, "192.0.2.1": encrypted, "fd00::1": encrypted, "2001:db8::1": encrypted, "64:ff9b::c000:201": encrypted,
 		"127.0.0.1": both, "127.8.8.8": both, "::1": both, "::ffff:127.0.0.1": both,

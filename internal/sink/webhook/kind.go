@@ -127,12 +127,14 @@ func (s *settings) options() (Options, error) {
 }
 
 // Opener reads the files of TLS for each term anew.
-func (s *settings) Opener(sink.Options) func(context.Context, sink.Term) (sink.Sink, error) {
+func (s *settings) Opener(of sink.Options) func(context.Context, sink.Term) (sink.Sink, error) {
+	requests := newRequests(of)
 	return func(context.Context, sink.Term) (sink.Sink, error) {
 		o, err := s.options()
 		if err != nil {
 			return nil, err
 		}
+		o.Requests = requests
 		return Open(o), nil
 	}
 }

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/webhooks"
 )
 
@@ -47,12 +49,39 @@ func (s *Sink) send(ctx context.Context, batch []events.Event, places []int) err
 	header.Set("User-Agent", "observerd")
 	r.Header = header
 	answer, err := s.client.Do(r)
+	s.count(now, answer)
 	if err != nil {
 		return explained(ctx, err, s.opts.Timeout)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, answer.Body, drained) // The header of the answer is the answer.
 	return verdict(answer, now, len(body))
+}
+
+// newRequests is the metric of the requests of a sink; nil without a registry.
+func newRequests(o sink.Options) prometheus.ObserverVec {
+	if o.Registerer == nil {
+		return nil
+	}
+	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "observerd_webhook_request_duration_seconds", ConstLabels: prometheus.Labels{"sink": o.Sink},
+		Help:    "Time from a request until the header of its answer, by the class of that, such as 2xx; none is a request without an answer.",
+		Buckets: prometheus.ExponentialBuckets(0.005, 2, 13),
+	}, []string{"code"})
+	o.Registerer.MustRegister(requests)
+	return requests
+}
+
+// count takes in a request that was sent at that time, and its answer; nil for none.
+func (s *Sink) count(sent time.Time, answer *http.Response) {
+	if s.opts.Requests == nil {
+		return
+	}
+	code := "none"
+	if answer != nil {
+		code = fmt.Sprintf("%dxx", answer.StatusCode/100)
+	}
+	s.opts.Requests.WithLabelValues(code).Observe(time.Since(sent).Seconds())
 }
 
 // encode returns the id, the body and the first headers of a request.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/sink"
@@ -57,6 +58,8 @@ type Options struct {
 	Timeout time.Duration
 	// Insecure allows plain HTTP to others than this host.
 	Insecure bool
+	// Requests is told how long each request took, by the class of its answer. Nil is not told.
+	Requests prometheus.ObserverVec
 }
 
 // Sink sends events to a receiver.
