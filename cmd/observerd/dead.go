@@ -370,8 +370,8 @@ Of an observer that reads all rows in each poll, keep the records of rows that
 'observerd observers accept' has accepted: later polls know the rows by them, and
 judge the rows anew, and may refuse them, when the records are gone.
 
-A parked event is never delivered once it is dropped. Later ones of its key are, as soon
-as none before them is parked.`,
+A parked event is never delivered once it is dropped. What is parked behind it stays so
+until it is retried.`,
 		Example: `  observerd dead drop 17 --reason 'test order'
   observerd dead drop --observer orders --yes`,
 	}, operateTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, rows []admin.DeadRow, parked []admin.ParkedEvent) error {

@@ -111,8 +111,13 @@ SELECT id, sink, stream, seq, CAST(event_id AS TEXT), subject, reason, parked_at
    AND (CAST($8 AS DOUBLE PRECISION) = 0 OR parked_at >= {past $8})
  ORDER BY sink, stream, seq
  LIMIT $10`,
-	Retry: `UPDATE obs_parked SET retry_at = {now} WHERE sink = $1 AND id {numbers $2}`,
-	Drop:  `DELETE FROM obs_parked WHERE sink = $1 AND id {numbers $2}`,
+	Retry: `
+UPDATE obs_parked
+   SET retry_at = {now}
+ WHERE sink = $1
+   AND EXISTS (SELECT 1 FROM obs_parked k
+                WHERE k.sink = $1 AND k.stream = obs_parked.stream AND k.subject = obs_parked.subject AND k.id {numbers $2})`,
+	Drop: `DELETE FROM obs_parked WHERE sink = $1 AND id {numbers $2}`,
 }
 
 const sweepColumns = `id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at`

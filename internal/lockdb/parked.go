@@ -58,7 +58,7 @@ func (t *Operations) Parked(ctx context.Context, f ParkedFilter) ([]ParkedEvent,
 }
 
 // RetryParked has the relay of the act's subject, a sink, deliver parked events, and all that
-// is parked of their keys. It returns how many of the numbers there are.
+// is parked of their keys. It returns how many these are.
 func (t *Operations) RetryParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
 	return t.onParked(ctx, t.sql.SQL().Parked.Retry, numbers, act)
 }

@@ -100,6 +100,51 @@ func TestParkedEvents(t *testing.T) {
 	})
 }
 
+// TestARetryIsOfAWholeKey has more of a key to deliver than a batch takes, and an event come
+// to it meanwhile.
+func TestARetryIsOfAWholeKey(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		ctx, log, ops := t.Context(), db.Log(), db.Operations()
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 4))
+		exec(ctx, t, url, both(`UPDATE obs_event SET subject = 'k' WHERE seq < 4`))
+		batch, err := log.After(ctx, "orders", 0, 4)
+		if _, claimErr := log.Claim(ctx, "inbox", 2); err != nil || claimErr != nil {
+			t.Fatal(err, claimErr)
+		}
+		park := func(from, to int64) {
+			t.Helper()
+			step := events.Step{After: from - 1, Events: batch[from-1 : to]}
+			for seq := from; seq <= to; seq++ {
+				step.Parked = append(step.Parked, events.Parking{Seq: seq, Reason: "too large"})
+			}
+			if err := log.Move(ctx, "inbox", []events.Step{step}, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		park(1, 2)
+		found, err := ops.Parked(ctx, lockdb.ParkedFilter{Limit: 1})
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		if n, err := ops.RetryParked(ctx, []int64{found[0].Number}, lockdb.Did(lockdb.By{Actor: "me"}, "retry-parked", "inbox", "p1")); n != 2 || err != nil {
+			t.Errorf("marked %d, %v, want both of the key", n, err)
+		}
+		park(3, 4)
+		for _, want := range []string{"[orders 1]", "[orders 2]", "[orders 3]", "[]"} {
+			late, err := log.Retries(ctx, "inbox", 1, 1<<20)
+			if got := fmt.Sprint(placesOf(late)); err != nil || got != want {
+				t.Errorf("to be retried are %s, %v, want %s", got, err, want)
+			}
+			if err := log.Unpark(ctx, "inbox", late, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantParked(t, db, lockdb.ParkedFilter{}, "inbox orders 4 too large")
+	})
+}
+
 func wantParked(t *testing.T, db *lockdb.DB, f lockdb.ParkedFilter, want ...string) {
 	t.Helper()
 	found, err := db.Operations().Parked(t.Context(), f)

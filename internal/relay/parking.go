@@ -97,12 +97,12 @@ func (t *term) parkings(all []events.Event) []events.Parking {
 
 // tookIn takes in that the log has parked events of a step.
 func (t *term) tookIn(step events.Step) {
-	for _, p := range step.Parked {
-		t.opts.Logger.Warn("Event parked", "stream", step.Stream(), "seq", p.Seq, "reason", p.Reason)
+	if len(step.Parked) == 0 {
+		return
 	}
-	if len(step.Parked) > 0 {
-		t.metrics.parked.Set(float64(t.parked.count))
-	}
+	first := step.Parked[0]
+	t.opts.Logger.Warn("Events parked", "stream", step.Stream(), "events", len(step.Parked), "first", first.Seq, "reason", first.Reason)
+	t.metrics.parked.Set(float64(t.parked.count))
 }
 
 // retry delivers parked events that an operator wants delivered, those of a key in order,

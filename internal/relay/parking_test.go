@@ -72,7 +72,7 @@ func TestRelayParksWhatASinkRefuses(t *testing.T) {
 		r.log.wantParked(t, "2 too large", "4 "+follower, "6 "+follower)
 		r.wantMetric("observerd_relay_parked_events", 3)
 		r.wantMetric("observerd_relay_halted_streams", 0)
-		r.wantLogged("Event parked", 3)
+		r.wantLogged("Events parked", 3)
 
 		r.lock.expire(false) // The next term knows what is parked.
 		pass(time.Minute)

@@ -17,7 +17,8 @@ type logSQL struct {
 //
 // Seek sets the offset of the sink $1 in the stream $2 from $4 to $5, under the epoch $3.
 //
-// Park parks the events of the streams $2 at the sequences $3 for the reasons $4. Unpark and
+// Park parks the events of the streams $2 at the sequences $3 for the reasons $4; one that
+// comes to a key that is to be retried is, too. Unpark and
 // Repark end retries under the epoch $2.
 //
 // Ends has the number of each stream of $1, where it ends, and its event at the sequence
@@ -94,8 +95,9 @@ ON CONFLICT (sink, stream) DO UPDATE
        epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq = $4`,
 	Park: `
-INSERT INTO obs_parked (sink, stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, reason, parked_at)
-SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, r.value, {now}
+INSERT INTO obs_parked (sink, stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, reason, parked_at, retry_at)
+SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, r.value, {now},
+       (SELECT max(k.retry_at) FROM obs_parked k WHERE k.sink = $1 AND k.stream = e.stream AND k.subject = e.subject)
   FROM {numbered $2} s
   JOIN {numbered $3} q ON q.n = s.n
   JOIN {numbered $4} r ON r.n = s.n
@@ -112,8 +114,7 @@ SELECT p.stream, p.subject, count(*), min(p.parked_at), {now}, count(p.retry_at)
 	Retries: `
 SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
   FROM obs_parked p
- WHERE p.sink = $1
-   AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
+ WHERE p.sink = $1 AND p.retry_at IS NOT NULL
  ORDER BY p.stream, p.seq
  LIMIT $2`,
 	Unpark: `

@@ -478,7 +478,11 @@ SELECT id, sink, stream, seq, CAST(event_id AS TEXT), subject, reason, parked_at
 
 -- Parked.Retry
 PREPARE "Parked.Retry" AS
-UPDATE obs_parked SET retry_at = clock_timestamp() WHERE sink = $1 AND id = ANY ($2::text[]::bigint[]);
+UPDATE obs_parked
+   SET retry_at = clock_timestamp()
+ WHERE sink = $1
+   AND EXISTS (SELECT 1 FROM obs_parked k
+                WHERE k.sink = $1 AND k.stream = obs_parked.stream AND k.subject = obs_parked.subject AND k.id = ANY ($2::text[]::bigint[]));
 
 -- Parked.Drop
 PREPARE "Parked.Drop" AS

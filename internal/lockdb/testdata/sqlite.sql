@@ -390,7 +390,11 @@ SELECT id, sink, stream, seq, CAST(event_id AS TEXT), subject, reason, parked_at
 
 -- Parked.Retry
 EXPLAIN
-UPDATE obs_parked SET retry_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE sink = ?1 AND id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2));
+UPDATE obs_parked
+   SET retry_at = strftime('%Y-%m-%d %H:%M:%f000', 'now')
+ WHERE sink = ?1
+   AND EXISTS (SELECT 1 FROM obs_parked k
+                WHERE k.sink = ?1 AND k.stream = obs_parked.stream AND k.subject = obs_parked.subject AND k.id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2)));
 
 -- Parked.Drop
 EXPLAIN

@@ -96,8 +96,9 @@ ON CONFLICT (sink, stream) DO UPDATE
 
 -- Park
 PREPARE "Park" AS
-INSERT INTO obs_parked (sink, stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, reason, parked_at)
-SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, r.value, clock_timestamp()
+INSERT INTO obs_parked (sink, stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, reason, parked_at, retry_at)
+SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, r.value, clock_timestamp(),
+       (SELECT max(k.retry_at) FROM obs_parked k WHERE k.sink = $1 AND k.stream = e.stream AND k.subject = e.subject)
   FROM (SELECT n, value FROM unnest($2::text[]) WITH ORDINALITY AS l (value, n)) s
   JOIN (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) q ON q.n = s.n
   JOIN (SELECT n, value FROM unnest($4::text[]) WITH ORDINALITY AS l (value, n)) r ON r.n = s.n
@@ -118,8 +119,7 @@ SELECT p.stream, p.subject, count(*), min(p.parked_at), clock_timestamp(), count
 PREPARE "Retries" AS
 SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
   FROM obs_parked p
- WHERE p.sink = $1
-   AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
+ WHERE p.sink = $1 AND p.retry_at IS NOT NULL
  ORDER BY p.stream, p.seq
  LIMIT $2;
 
