@@ -55,10 +55,11 @@ type Server struct {
 // Start gives a test a broker of its own and removes it when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	return servertest.Give(t, kind.Name, 2*servertest.InstallTimeout+startTimeout, open)
+	return servertest.Give(t, kind.Name, 2*servertest.InstallTimeout+startTimeout, Open)
 }
 
-func open(ctx context.Context) (*Server, error) {
+// Open starts a broker of its own; Close removes it.
+func Open(ctx context.Context) (*Server, error) {
 	programs, err := product().Programs(ctx)
 	if err != nil {
 		return nil, err

@@ -76,6 +76,7 @@ func measurements() []measurement {
 		{"idle", measureIdle},
 		{"many-locks", measureManyLocks},
 		{"sources", measureSources},
+		{"sinks", measureSinks},
 	}
 }
 

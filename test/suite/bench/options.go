@@ -59,6 +59,10 @@ type sizes struct {
 	sources, emulated []int
 	// sourceRounds is how often each side of their comparison runs.
 	sourceRounds int
+	// fed is how many events sinks are fed.
+	fed int
+	// quick says that these sizes prove that it works, and no more.
+	quick bool
 	// listen is how long the machine is listened to before a run.
 	listen time.Duration
 }
@@ -68,7 +72,7 @@ func fullSizes() sizes {
 		rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
 		contest: 5 * time.Second, held: 10_000, many: 100_000, pairs: 3,
 		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
-		listen: 5 * time.Second,
+		fed: 100_000, listen: 5 * time.Second,
 	}
 }
 
@@ -77,7 +81,7 @@ func quickSizes() sizes {
 	return sizes{
 		rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second,
 		contest: 200 * time.Millisecond, held: 50, many: 200, pairs: 1,
-		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, listen: 100 * time.Millisecond,
+		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, fed: 4_000, quick: true, listen: 100 * time.Millisecond,
 	}
 }
 

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/sink"
+	"github.com/observerd/observerd/internal/sink/kafka"
+	"github.com/observerd/observerd/test/kit/kafkatest"
+)
+
+// kafkaBatch is how many events are in a transaction: what the sink takes by itself.
+var kafkaBatch = kafka.Kind.Settings().Batch()
+
+// measureKafka publishes to a broker where one can be had, and to its fake, which is in this
+// process, where none can.
+func measureKafka(ctx context.Context, f *feed) (_ []figure, err error) {
+	brokers, what, end, err := openBroker(ctx, f.suite)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	ours := func(ctx context.Context, round int) (time.Duration, error) {
+		o := kafka.Options{
+			Sink: fmt.Sprint("kafka-", round), Brokers: brokers, Positions: "observerd-positions",
+			Create: true, Partitions: 1, Replication: 1, Compression: "zstd",
+		}
+		if err := o.Topic.UnmarshalText([]byte(o.Sink)); err != nil {
+			return 0, err
+		}
+		return f.deliver(ctx, o.Sink, kafkaBatch, len(f.events), func(ctx context.Context, t sink.Term) (sink.Sink, error) { return kafka.Open(ctx, o, t) })
+	}
+	bare := func(ctx context.Context, round int) (time.Duration, error) {
+		return produceBare(ctx, brokers, fmt.Sprint("bare-", round), f.events)
+	}
+	v, err := f.inTurns(ctx, len(f.events), ours, bare)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{v.figure(fmt.Sprintf("kafka, %s, batches of %s", what, thousands(kafkaBatch)), "a transaction a batch, through franz-go,", goalKafka)}, nil
+}
+
+// openBroker starts a broker. One that is real takes too long for a quick look.
+func openBroker(ctx context.Context, s *suite) (brokers []string, what string, end func() error, err error) {
+	if !s.quick {
+		server, err := kafkatest.Open(ctx)
+		if err == nil {
+			return []string{server.Address()}, "one broker", server.Close, nil
+		}
+		s.progress("sinks: no broker of Kafka, so a fake is used: %v", err)
+	}
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return fake.ListenAddrs(), "a fake broker in this process", func() error { fake.Close(); return nil }, nil
+}
+
+// produceBare produces the events in transactions, with the keys, values and headers that the
+// sink gives them.
+func produceBare(ctx context.Context, brokers []string, topic string, all []events.Event) (took time.Duration, err error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.TransactionalID(topic), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.MaxBufferedRecords(2*kafkaBatch))
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	if _, err := kadm.NewClient(client).CreateTopic(ctx, 1, 1, nil, topic); err != nil {
+		return 0, err
+	}
+	var failed atomic.Pointer[error]
+	promise := func(_ *kgo.Record, err error) {
+		if err != nil {
+			failed.Store(&err)
+		}
+	}
+	headers := make([][]kgo.RecordHeader, len(all))
+	for i := range all {
+		headers[i] = bareHeaders(&all[i])
+	}
+	began, done := time.Now(), 0
+	for batch := range slices.Chunk(all, kafkaBatch) {
+		if err := client.BeginTransaction(); err != nil {
+			return 0, err
+		}
+		for i := range batch {
+			client.Produce(ctx, &kgo.Record{Topic: topic, Key: []byte(batch[i].Subject), Value: batch[i].Data, Headers: headers[done+i]}, promise)
+		}
+		if err := client.Flush(ctx); err != nil {
+			return 0, err
+		}
+		if err := failed.Load(); err != nil {
+			return 0, *err
+		}
+		if err := client.EndTransaction(ctx, kgo.TryCommit); err != nil {
+			return 0, err
+		}
+		done += len(batch)
+	}
+	return time.Since(began), nil
+}
+
+// bareHeaders are the attributes of an event.
+func bareHeaders(e *events.Event) (headers []kgo.RecordHeader) {
+	attributes, contentType := events.Binary(e)
+	for _, a := range attributes {
+		headers = append(headers, kgo.RecordHeader{Key: "ce_" + a.Name, Value: []byte(a.Value)})
+	}
+	return append(headers, kgo.RecordHeader{Key: "content-type", Value: []byte(contentType)})
+}
