@@ -40,7 +40,7 @@ type Log struct {
 
 // New returns the event log of a database.
 func New(db *sqldb.DB, o Options) *Log {
-	return &Log{db: db, sql: sqldb.NewStatements(db, logTexts), opts: o, news: make(chan struct{}, 1)}
+	return &Log{db: db, sql: sqldb.NewStatements(db, textsOf(db.Backend())), opts: o, news: make(chan struct{}, 1)}
 }
 
 // Backlog implements [events.Log]: one query finds every stream that holds

@@ -164,3 +164,43 @@ SELECT {now}, CAST($1 AS TEXT), CAST($2 AS TEXT), s.value, d.value
                       AND substr(a.detail, 1, length(w.value)) = w.value)
  ORDER BY s.n`,
 }
+
+// textsOf returns the statements for a backend. PostgreSQL plans them at each call, and took
+// joins of lists for a reason to read the whole log.
+func textsOf(backend string) logSQL {
+	texts := logTexts
+	if backend == "postgres" {
+		texts.Read, texts.Move = readPostgres, movePostgres
+	}
+	return texts
+}
+
+// readPostgres is Read. The limit, which leaves nothing out, keeps the planner from another
+// way than by the index, stream by stream.
+const readPostgres = `
+SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
+  FROM unnest($1::text[], $2::text[]::bigint[], $3::text[]::bigint[]) WITH ORDINALITY AS r (stream, after_seq, last_seq, n)
+ CROSS JOIN LATERAL (
+       SELECT o.stream, o.seq, o.event_id, o.type, o.subject, o.version, o.change, o.snapshot, o.time, o.logged_at, o.data
+         FROM obs_event o
+        WHERE o.stream = r.stream AND o.seq > r.after_seq AND o.seq <= r.last_seq
+        ORDER BY o.seq
+        LIMIT r.last_seq - r.after_seq) AS e
+ ORDER BY r.n, e.seq`
+
+// movePostgres is Move.
+const movePostgres = `
+UPDATE obs_sink_offset AS o
+   SET last_seq = m.last_seq,
+       stored_seq = CASE WHEN m.stored_seq > 0 THEN m.stored_seq ELSE o.stored_seq END,
+       stored_id = CASE WHEN m.stored_seq > 0 THEN m.stored_id ELSE o.stored_id END,
+       stored_digest = CASE WHEN m.stored_seq > 0 THEN m.stored_digest ELSE o.stored_digest END,
+       adopted = o.adopted AND m.stored_seq = 0,
+       epoch = $2, updated_at = {now}
+  FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[])
+       AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest)
+ WHERE o.sink = $1 AND o.stream = m.stream AND o.last_seq IN (m.after_seq, m.last_seq)
+   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
+   AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
+                  FROM obs_event e
+                 WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)`

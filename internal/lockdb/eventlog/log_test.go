@@ -47,14 +47,15 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 	db := migrated(t, pgtest.New(t))
 	for _, text := range []string{
 		`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
-		 SELECT 'orders', g, gen_random_uuid(), 't', 's', 1, 'new', now(), '{}' FROM generate_series(1, 20000) g`,
+		 SELECT s, g, gen_random_uuid(), 't', 's', 1, 'new', now(), json_build_object('note', repeat('x', 200))
+		   FROM unnest(ARRAY['bills', 'items', 'orders', 'stock']) s, generate_series(1, 20000) g`,
 		`ANALYZE obs_event`,
 	} {
 		if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lists := [][]string{{"orders", "stock"}, {"14500", "0"}, {"15000", "1"}, {"ids", "ids"}, {"15000", "1"}, {"id", "id"}, {"digest", "digest"}}
+	lists := [][]string{{"orders", "stock", "bills", "items"}, {"14500", "0", "500", "2000"}, {"15000", "1", "750", "2250"}, {"ids", "ids", "ids", "ids"}, {"15000", "1", "750", "2250"}, {"id", "id", "id", "id"}, {"digest", "digest", "digest", "digest"}}
 	args := func(db *sqldb.DB, first []any, columns [][]string) []any {
 		lists, err := (&Log{db: db}).lists(columns)
 		if err != nil {
@@ -63,8 +64,8 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		return append(first, lists...)
 	}
 	for what, plan := range map[string]string{
-		"an acknowledgement": explain(t, db, "EXPLAIN "+logTexts.Move, args(db, []any{"file", int64(1)}, lists)...),
-		"a read":             explain(t, db, "EXPLAIN "+logTexts.Read, args(db, nil, lists[:3])...),
+		"an acknowledgement": explain(t, db, "EXPLAIN "+textsOf("postgres").Move, args(db, []any{"file", int64(1)}, lists)...),
+		"a read":             explain(t, db, "EXPLAIN "+textsOf("postgres").Read, args(db, nil, lists[:3])...),
 	} {
 		if strings.Contains(plan, "Seq Scan on obs_event") || !regexp.MustCompile(`Index Cond: .*seq >`).MatchString(plan) {
 			t.Errorf("PostgreSQL plans %s as\n%s", what, plan)

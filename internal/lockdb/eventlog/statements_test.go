@@ -8,7 +8,7 @@ import (
 
 func TestStatementsAreAccepted(t *testing.T) {
 	t.Parallel()
-	sqlite := logTexts
+	sqlite := textsOf("sqlite")
 	sqlite.Notify = "" // There is nobody to tell.
-	sqltest.Golden(t, logTexts, sqlite, sqltest.Migrated(t))
+	sqltest.Golden(t, textsOf("postgres"), sqlite, sqltest.Migrated(t))
 }

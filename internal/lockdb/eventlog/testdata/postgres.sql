@@ -20,12 +20,14 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
 -- Read
 PREPARE "Read" AS
 SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
-  FROM (SELECT n, value FROM unnest($1::text[]) WITH ORDINALITY AS l (value, n)) s
-  JOIN (SELECT n, value FROM unnest($2::text[]) WITH ORDINALITY AS l (value, n)) a ON a.n = s.n
-  JOIN (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) l ON l.n = s.n
- CROSS JOIN obs_event e
- WHERE e.stream = s.value AND e.seq > CAST(a.value AS BIGINT) AND e.seq <= CAST(l.value AS BIGINT)
- ORDER BY s.n, e.seq;
+  FROM unnest($1::text[], $2::text[]::bigint[], $3::text[]::bigint[]) WITH ORDINALITY AS r (stream, after_seq, last_seq, n)
+ CROSS JOIN LATERAL (
+       SELECT o.stream, o.seq, o.event_id, o.type, o.subject, o.version, o.change, o.snapshot, o.time, o.logged_at, o.data
+         FROM obs_event o
+        WHERE o.stream = r.stream AND o.seq > r.after_seq AND o.seq <= r.last_seq
+        ORDER BY o.seq
+        LIMIT r.last_seq - r.after_seq) AS e
+ ORDER BY r.n, e.seq;
 
 -- Next
 PREPARE "Next" AS
@@ -64,15 +66,8 @@ UPDATE obs_sink_offset AS o
        stored_digest = CASE WHEN m.stored_seq > 0 THEN m.stored_digest ELSE o.stored_digest END,
        adopted = o.adopted AND m.stored_seq = 0,
        epoch = $2, updated_at = clock_timestamp()
-  FROM (SELECT s.value AS stream, CAST(a.value AS BIGINT) AS after_seq, CAST(l.value AS BIGINT) AS last_seq, i.value AS ids,
-               CAST(p.value AS BIGINT) AS stored_seq, d.value AS stored_id, g.value AS stored_digest
-          FROM (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) s
-          JOIN (SELECT n, value FROM unnest($4::text[]) WITH ORDINALITY AS l (value, n)) a ON a.n = s.n
-          JOIN (SELECT n, value FROM unnest($5::text[]) WITH ORDINALITY AS l (value, n)) l ON l.n = s.n
-          JOIN (SELECT n, value FROM unnest($6::text[]) WITH ORDINALITY AS l (value, n)) i ON i.n = s.n
-          JOIN (SELECT n, value FROM unnest($7::text[]) WITH ORDINALITY AS l (value, n)) p ON p.n = s.n
-          JOIN (SELECT n, value FROM unnest($8::text[]) WITH ORDINALITY AS l (value, n)) d ON d.n = s.n
-          JOIN (SELECT n, value FROM unnest($9::text[]) WITH ORDINALITY AS l (value, n)) g ON g.n = s.n) m
+  FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[])
+       AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest)
  WHERE o.sink = $1 AND o.stream = m.stream AND o.last_seq IN (m.after_seq, m.last_seq)
    AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
    AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
