@@ -29,6 +29,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/sink"
@@ -37,6 +38,8 @@ import (
 const (
 	// closing bounds the good-bye to the server.
 	closing = 5 * time.Second
+	// uniqueViolation is the SQLSTATE of an event that is stored already, or breaks a key of others.
+	uniqueViolation = "23505"
 	// maxData is half of what a message to the server can have.
 	maxData = 1 << 29
 )
@@ -51,6 +54,8 @@ type Sink struct {
 	session uuid.UUID
 	// at are the positions of streams, as this session has read or left them.
 	at map[string]events.Position
+	// stores says that this session has stored events: what comes next is new, most likely.
+	stores bool
 	// broken is why there is no connection any more.
 	broken error
 }
@@ -222,7 +227,14 @@ func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) error
 		ends = events.Ends(part, s.term.Log, s.at)
 	}
 	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, s.knownColumns(ends), positionColumns(ends), eventColumns(part))
-	n, err := s.transact(ctx, s.sql.store, args...)
+	statement := s.sql.store // It fails without the unique key, too.
+	if s.stores {
+		statement = s.sql.storeNew
+	}
+	n, err := s.transact(ctx, statement, args...)
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && s.stores && server.Code == uniqueViolation {
+		n, err = s.transact(ctx, s.sql.store, args...)
+	}
 	if err != nil {
 		return explained(ctx, "store events", err)
 	}
@@ -230,6 +242,7 @@ func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) error
 		return s.stale(ctx)
 	}
 	s.know(ends)
+	s.stores = true
 	return nil
 }
 

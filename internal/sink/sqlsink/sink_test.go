@@ -184,6 +184,21 @@ func scrambled(n int) string {
 	return string(text)
 }
 
+// TestARepeatWithinASessionIsStoredOnce has the session expect new events.
+func TestARepeatWithinASessionIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, inbox(url), 1)
+	deliver(t, s, sinktest.Batch("orders", 1, 3))
+	deliver(t, s, sinktest.Batch("orders", 4, 6))
+	deliver(t, s, sinktest.Batch("orders", 5, 8))
+	deliver(t, s, sinktest.Batch("orders", 9, 9))
+	conn := connect(t, url)
+	if n, last := stored(t, conn), query[int](t, conn, `SELECT seq FROM obs_feed WHERE stream = 'orders'`); n != 9 || last != 9 {
+		t.Errorf("%d events are stored up to %d, want 9 up to 9", n, last)
+	}
+}
+
 func TestHugeEventIsRejectedUnsent(t *testing.T) {
 	t.Parallel()
 	batch := sinktest.Batch("orders", 1, 2)

@@ -72,3 +72,28 @@ WITH claim AS MATERIALIZED (
       ON CONFLICT (event_id) DO NOTHING
 )
 SELECT count(*) FROM claim;
+
+PREPARE "storeNew" AS
+WITH claim AS MATERIALIZED (
+  SELECT f.sink
+    FROM "public".obs_feed f
+   WHERE f.sink = $1::text AND f.stream = '' AND f.epoch = $3::bigint AND f.event_id = $4::uuid
+     AND NOT EXISTS (SELECT FROM unnest($5::text[], $6::uuid[]) AS k (stream, digest)
+                      WHERE NOT EXISTS (SELECT FROM "public".obs_feed r WHERE r.sink = $1::text AND r.stream = k.stream AND r.digest = k.digest))
+     FOR SHARE
+), moved AS (
+  INSERT INTO "public".obs_feed (sink, stream, log, epoch, seq, event_id, digest, updated_at)
+  SELECT claim.sink, p.stream, $2::uuid, $3::bigint, p.seq, p.event_id, p.digest, clock_timestamp()
+    FROM claim, unnest($7::text[], $8::bigint[], $9::uuid[], $10::uuid[]) AS p (stream, seq, event_id, digest)
+      ON CONFLICT (sink, stream) DO UPDATE
+     SET log = EXCLUDED.log, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq,
+         event_id = EXCLUDED.event_id, digest = EXCLUDED.digest, updated_at = EXCLUDED.updated_at
+), stored AS (
+  INSERT INTO "public".obs_feed_event (event_id, sink, stream, seq, type, subject, change, version, time, observed, snapshot, data)
+  SELECT e.event_id, claim.sink, e.stream, e.seq, e.type, e.subject, e.change, e.version, e.time, e.observed, e.snapshot, e.data::json
+    FROM claim, unnest($11::uuid[], $12::text[], $13::bigint[], $14::text[], $15::text[], $16::text[], $17::bigint[],
+                       $18::timestamptz[], $19::timestamptz[], $20::boolean[], $21::text[])
+         WITH ORDINALITY AS e (event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data, n)
+   ORDER BY e.n
+)
+SELECT count(*) FROM claim;
