@@ -17,6 +17,7 @@ type Attribute struct{ Name, Value string }
 // modes of CloudEvents have them: what [AppendJSON] writes, one by one. The content type is
 // empty where there are no data.
 func Binary(e *Event) (attributes []Attribute, contentType string) {
+	attributes = make([]Attribute, 0, 11)
 	add := func(name, value string) {
 		if value != "" {
 			attributes = append(attributes, Attribute{name, strings.ToValidUTF8(value, "\uFFFD")})

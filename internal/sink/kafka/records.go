@@ -66,6 +66,7 @@ func record(e *events.Event, topic string, structured bool) *kgo.Record {
 	}
 	r.Value = append([]byte{}, e.Data...)
 	attributes, contentType := events.Binary(e)
+	r.Headers = make([]kgo.RecordHeader, 0, len(attributes)+1)
 	for _, a := range attributes {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "ce_" + a.Name, Value: []byte(a.Value)})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -82,17 +83,13 @@ func produceBare(ctx context.Context, brokers []string, topic string, all []even
 			failed.Store(&err)
 		}
 	}
-	headers := make([][]kgo.RecordHeader, len(all))
-	for i := range all {
-		headers[i] = bareHeaders(&all[i])
-	}
-	began, done := time.Now(), 0
+	began := time.Now()
 	for batch := range slices.Chunk(all, kafkaBatch) {
 		if err := client.BeginTransaction(); err != nil {
 			return 0, err
 		}
 		for i := range batch {
-			client.Produce(ctx, &kgo.Record{Topic: topic, Key: []byte(batch[i].Subject), Value: batch[i].Data, Headers: headers[done+i]}, promise)
+			client.Produce(ctx, &kgo.Record{Topic: topic, Key: []byte(batch[i].Subject), Value: batch[i].Data, Headers: bareHeaders(&batch[i])}, promise)
 		}
 		if err := client.Flush(ctx); err != nil {
 			return 0, err
@@ -103,16 +100,24 @@ func produceBare(ctx context.Context, brokers []string, topic string, all []even
 		if err := client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 			return 0, err
 		}
-		done += len(batch)
 	}
 	return time.Since(began), nil
 }
 
 // bareHeaders are the attributes of an event.
-func bareHeaders(e *events.Event) (headers []kgo.RecordHeader) {
-	attributes, contentType := events.Binary(e)
-	for _, a := range attributes {
-		headers = append(headers, kgo.RecordHeader{Key: "ce_" + a.Name, Value: []byte(a.Value)})
+func bareHeaders(e *events.Event) []kgo.RecordHeader {
+	const instant = "2006-01-02T15:04:05.000000Z"
+	return []kgo.RecordHeader{
+		{Key: "ce_specversion", Value: []byte("1.0")},
+		{Key: "ce_id", Value: []byte(e.ID.String())},
+		{Key: "ce_source", Value: []byte("/observerd/" + e.Stream)},
+		{Key: "ce_type", Value: []byte(e.Type)},
+		{Key: "ce_subject", Value: []byte(e.Subject)},
+		{Key: "ce_time", Value: e.Time.UTC().AppendFormat(nil, instant)},
+		{Key: "ce_observedtime", Value: e.Observed.UTC().AppendFormat(nil, instant)},
+		{Key: "ce_sequence", Value: fmt.Appendf(nil, "%020d", e.Seq)},
+		{Key: "ce_rowversion", Value: strconv.AppendInt(nil, e.Version, 10)},
+		{Key: "ce_change", Value: []byte(e.Change)},
+		{Key: "content-type", Value: []byte("application/json")},
 	}
-	return append(headers, kgo.RecordHeader{Key: "content-type", Value: []byte(contentType)})
 }
