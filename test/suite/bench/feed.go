@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
@@ -127,27 +130,72 @@ func (f *feed) deliver(ctx context.Context, id string, size, n int, open opener)
 	return log.at.Sub(began), nil
 }
 
+// deliverAlone has a sink store all events without a relay, as a bare publisher does.
+func (f *feed) deliverAlone(ctx context.Context, size int, open opener) (_ time.Duration, err error) {
+	s, err := open(ctx, sink.Term{Log: uuid.New(), Epoch: 1})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	began := time.Now()
+	for batch := range slices.Chunk(f.events, size) {
+		if _, err := s.Deliver(ctx, batch); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// forgets is a sink that stores nothing.
+type forgets struct{}
+
+func (forgets) Deliver(_ context.Context, batch []events.Event) (sink.Result, error) {
+	return sink.StoredAll(batch), nil
+}
+func (forgets) Close() error { return nil }
+
 // rate is one delivery, in events a second.
 type rate float64
 
 func rateOf(n int, took time.Duration) rate { return rate(float64(n) / took.Seconds()) }
 
-// versus are the rounds of a sink, and of what stands beside it.
-type versus struct{ ours, bare []rate }
+// publish is one way to publish all events, in a round; the first one is round 0.
+type publish = func(ctx context.Context, round int) (time.Duration, error)
 
-func (v versus) ratio() float64 {
-	return ratioOf(v.ours, v.bare, func(r rate) float64 { return float64(r) })
+// inTurns lets each way publish n events, one after the other, in as many rounds as are wanted.
+// Round 0 is not counted: it connects, and plans.
+func (f *feed) inTurns(ctx context.Context, n int, ways ...publish) ([][]rate, error) {
+	rates := make([][]rate, len(ways))
+	for round := range f.rounds + 1 {
+		for i, publish := range ways {
+			if err := f.cluster.checkpoint(ctx); err != nil {
+				return nil, err
+			}
+			took, err := publish(ctx, round)
+			if err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				rates[i] = append(rates[i], rateOf(n, took))
+			}
+		}
+	}
+	return rates, nil
 }
 
-// figure reports the rate of ours. A goal of 0 is none.
-func (v versus) figure(what, bare string, goal float64) figure {
+func toBare(ours, bare []rate) float64 {
+	return ratioOf(ours, bare, func(r rate) float64 { return float64(r) })
+}
+
+// rateFigure reports the rate of ours. A goal of 0 is none.
+func rateFigure(what, publisher string, ours, bare []rate, goal float64) figure {
 	f := figure{
 		group: sinksGroup, what: what,
-		value:  say("%s events/s, %s of the bare publisher", whole(float64(median(v.ours))), decimal(v.ratio(), 2)),
-		beside: say(bare+" %s events/s", whole(float64(median(v.bare)))),
+		value:  say("%s events/s, %s of the bare publisher", whole(float64(median(ours))), decimal(toBare(ours, bare), 2)),
+		beside: say(publisher+" %s events/s", whole(float64(median(bare)))),
 	}
 	if goal > 0 {
-		f.goal, f.met = fmt.Sprintf("at least %.1f of the bare publisher", goal), []bool{v.ratio() >= goal}
+		f.goal, f.met = fmt.Sprintf("at least %.1f of the bare publisher", goal), []bool{toBare(ours, bare) >= goal}
 	}
 	return f
 }

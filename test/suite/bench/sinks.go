@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/observerd/observerd/internal/sink"
 )
 
 const (
@@ -21,7 +23,7 @@ func measureSinks(ctx context.Context, s *suite) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.db.Close()) }()
-	for _, measure := range []func(context.Context, *feed) ([]figure, error){measureSQL, measureKafka, measureWebhook} {
+	for _, measure := range []func(context.Context, *feed) ([]figure, error){measureRelay, measureSQL, measureKafka, measureWebhook} {
 		found, err := measure(ctx, f)
 		if err != nil {
 			return nil, err
@@ -34,27 +36,16 @@ func measureSinks(ctx context.Context, s *suite) (figures []figure, err error) {
 	return figures, nil
 }
 
-// inTurns lets both sides publish, one after the other, in as many rounds as are wanted. The
-// first one is not counted: it connects, and plans.
-func (f *feed) inTurns(ctx context.Context, n int, ours, bare func(ctx context.Context, round int) (time.Duration, error)) (v versus, err error) {
-	for round := range f.rounds + 1 {
-		if err := f.cluster.checkpoint(ctx); err != nil {
-			return versus{}, err
-		}
-		us, err := ours(ctx, round)
-		if err != nil {
-			return versus{}, err
-		}
-		if err := f.cluster.checkpoint(ctx); err != nil {
-			return versus{}, err
-		}
-		them, err := bare(ctx, round)
-		if err != nil {
-			return versus{}, fmt.Errorf("the bare publisher: %w", err)
-		}
-		if round > 0 {
-			v.ours, v.bare = append(v.ours, rateOf(n, us)), append(v.bare, rateOf(n, them))
-		}
+// measureRelay has the relay read and acknowledge alone: no sink is faster.
+func measureRelay(ctx context.Context, f *feed) ([]figure, error) {
+	rates, err := f.inTurns(ctx, len(f.events), func(ctx context.Context, round int) (time.Duration, error) {
+		return f.deliver(ctx, fmt.Sprint("forgets-", round), feedBatch, len(f.events), func(context.Context, sink.Term) (sink.Sink, error) { return forgets{}, nil })
+	})
+	if err != nil {
+		return nil, err
 	}
-	return v, nil
+	return []figure{{
+		group: sinksGroup, what: fmt.Sprintf("a sink that stores nothing, batches of %s", thousands(feedBatch)),
+		value: say("%s events/s", whole(float64(median(rates[0])))),
+	}}, nil
 }

@@ -30,24 +30,35 @@ func measureKafka(ctx context.Context, f *feed) (_ []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	ours := func(ctx context.Context, round int) (time.Duration, error) {
-		o := kafka.Options{
-			Sink: fmt.Sprint("kafka-", round), Brokers: brokers, Positions: "observerd-positions",
-			Create: true, Partitions: 1, Replication: 1, Compression: "zstd",
+	// Each delivery has a topic of its own.
+	open := func(id string) opener {
+		return func(ctx context.Context, t sink.Term) (sink.Sink, error) {
+			o := kafka.Options{
+				Sink: id, Brokers: brokers, Positions: "observerd-positions",
+				Create: true, Partitions: 1, Replication: 1, Compression: "zstd",
+			}
+			if err := o.Topic.UnmarshalText([]byte(id)); err != nil {
+				return nil, err
+			}
+			return kafka.Open(ctx, o, t)
 		}
-		if err := o.Topic.UnmarshalText([]byte(o.Sink)); err != nil {
-			return 0, err
-		}
-		return f.deliver(ctx, o.Sink, kafkaBatch, len(f.events), func(ctx context.Context, t sink.Term) (sink.Sink, error) { return kafka.Open(ctx, o, t) })
 	}
-	bare := func(ctx context.Context, round int) (time.Duration, error) {
+	rates, err := f.inTurns(ctx, len(f.events), func(ctx context.Context, round int) (time.Duration, error) {
+		id := fmt.Sprint("kafka-", round)
+		return f.deliver(ctx, id, kafkaBatch, len(f.events), open(id))
+	}, func(ctx context.Context, round int) (time.Duration, error) {
+		return f.deliverAlone(ctx, kafkaBatch, open(fmt.Sprint("alone-", round)))
+	}, func(ctx context.Context, round int) (time.Duration, error) {
 		return produceBare(ctx, brokers, fmt.Sprint("bare-", round), f.events)
-	}
-	v, err := f.inTurns(ctx, len(f.events), ours, bare)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return []figure{v.figure(fmt.Sprintf("kafka, %s, batches of %s", what, thousands(kafkaBatch)), "a transaction a batch, through franz-go,", goalKafka)}, nil
+	const bare = "a transaction a batch, through franz-go,"
+	return []figure{
+		rateFigure(fmt.Sprintf("kafka, %s, batches of %s", what, thousands(kafkaBatch)), bare, rates[0], rates[2], goalKafka),
+		rateFigure("kafka without the log: its events are in memory", bare, rates[1], rates[2], 0),
+	}, nil
 }
 
 // openBroker starts a broker. One that is real takes too long for a quick look.

@@ -27,7 +27,7 @@ const outboxTopic = "outbox"
 // measureOutbox has watermill-sql carry events from its table to that of a feed, in batches of
 // the same size. Its handler stores them in the transaction that moves the offset, so that
 // each is there once, too; target and outbox are in one database for that.
-func measureOutbox(ctx context.Context, f *feed, ours versus) (figure, error) {
+func measureOutbox(ctx context.Context, f *feed, ours []rate) (figure, error) {
 	var rates []rate
 	for range f.rounds {
 		where, err := f.cluster.database(ctx, "outbox")
@@ -44,7 +44,7 @@ func measureOutbox(ctx context.Context, f *feed, ours versus) (figure, error) {
 	return figure{
 		group: sinksGroup, what: fmt.Sprintf("watermill-sql 4.1.2 as an outbox, batches of %s", thousands(feedBatch)),
 		value:  say("%s events/s", whole(float64(median(rates)))),
-		beside: say("sql %s events/s, %s times as many", whole(float64(median(ours.ours))), decimal(ratioOf(ours.ours, rates, func(r rate) float64 { return float64(r) }), 1)),
+		beside: say("sql %s events/s, %s times as many", whole(float64(median(ours))), decimal(toBare(ours, rates), 1)),
 	}, nil
 }
 

@@ -35,30 +35,41 @@ func measureSQL(ctx context.Context, f *feed) (_ []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	// Each round has tables of its own, so that none is larger than another.
-	ours := func(ctx context.Context, round int) (time.Duration, error) {
-		id := fmt.Sprint("sql_", round)
-		took, err := f.deliver(ctx, id, feedBatch, len(f.events), func(ctx context.Context, t sink.Term) (sink.Sink, error) {
-			return sqlsink.Open(ctx, sqlsink.Options{Sink: id, URL: target, Schema: id, Create: true}, t)
-		})
-		return took, errors.Join(err, stored(ctx, conn, id+".obs_feed_event", len(f.events)), drop(ctx, conn, id))
+	// Each delivery has tables of its own, so that none is larger than another.
+	open := func(schema string) opener {
+		return func(ctx context.Context, t sink.Term) (sink.Sink, error) {
+			return sqlsink.Open(ctx, sqlsink.Options{Sink: schema, URL: target, Schema: schema, Create: true}, t)
+		}
 	}
-	bare := func(ctx context.Context, round int) (time.Duration, error) {
-		schema := fmt.Sprint("bare_", round)
-		if err := testbed.Execute(ctx, target, "CREATE SCHEMA "+schema, sqlsink.DDL(schema)); err != nil {
+	check := func(ctx context.Context, schema string) error {
+		return errors.Join(stored(ctx, conn, schema+".obs_feed_event", len(f.events)), drop(ctx, conn, schema))
+	}
+	rates, err := f.inTurns(ctx, len(f.events), func(ctx context.Context, round int) (time.Duration, error) {
+		id := fmt.Sprint("sql_", round)
+		took, err := f.deliver(ctx, id, feedBatch, len(f.events), open(id))
+		return took, errors.Join(err, check(ctx, id))
+	}, func(ctx context.Context, round int) (time.Duration, error) {
+		id := fmt.Sprint("alone_", round)
+		took, err := f.deliverAlone(ctx, feedBatch, open(id))
+		return took, errors.Join(err, check(ctx, id))
+	}, func(ctx context.Context, round int) (time.Duration, error) {
+		id := fmt.Sprint("bare_", round)
+		if err := testbed.Execute(ctx, target, "CREATE SCHEMA "+id, sqlsink.DDL(id)); err != nil {
 			return 0, err
 		}
-		table := schema + ".obs_feed_event"
-		took, err := insertBare(ctx, conn, table, f.events)
-		return took, errors.Join(err, stored(ctx, conn, table, len(f.events)), drop(ctx, conn, schema))
-	}
-	v, err := f.inTurns(ctx, len(f.events), ours, bare)
+		took, err := insertBare(ctx, conn, id+".obs_feed_event", f.events)
+		return took, errors.Join(err, check(ctx, id))
+	})
 	if err != nil {
 		return nil, err
 	}
-	figures := []figure{v.figure(fmt.Sprintf("sql, batches of %s", thousands(feedBatch)), "one INSERT a transaction, through pgx,", goalSQL)}
-	outbox, err := measureOutbox(ctx, f, v)
-	return append(figures, outbox), err
+	outbox, err := measureOutbox(ctx, f, rates[0])
+	const bare = "one INSERT a transaction, through pgx,"
+	return []figure{
+		rateFigure("sql, batches of "+thousands(feedBatch), bare, rates[0], rates[2], goalSQL),
+		rateFigure("sql without the log: its events are in memory", bare, rates[1], rates[2], 0),
+		outbox,
+	}, err
 }
 
 // insertBare inserts the events in batches, each in one statement that is a transaction.

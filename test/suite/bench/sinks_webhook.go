@@ -38,11 +38,11 @@ func measureWebhook(ctx context.Context, f *feed) (figures []figure, err error) 
 			open := func(context.Context, sink.Term) (sink.Sink, error) { return webhook.Open(o), nil }
 			return f.deliver(ctx, fmt.Sprint("webhook-", mode, "-", round), webhook.Kind.Settings().Batch(), len(all), open)
 		}
-		v, err := f.inTurns(ctx, len(all), ours, bare)
+		rates, err := f.inTurns(ctx, len(all), ours, bare)
 		if err != nil {
 			return nil, err
 		}
-		figures = append(figures, v.figure("webhook, "+mode+", 8 requests at once", "an unsigned POST an event, 8 at once,", 0))
+		figures = append(figures, rateFigure("webhook, "+mode+", 8 requests at once", "an unsigned POST an event, 8 at once,", rates[0], rates[1], 0))
 	}
 	return figures, nil
 }
