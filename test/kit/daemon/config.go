@@ -30,6 +30,8 @@ type Config struct {
 	Observers []string
 	// Files are the paths of file sinks by id.
 	Files map[string]string
+	// Sinks are entries of the list of that name beside Files, as Observers.
+	Sinks []string
 	// Interval is that of all types, TTL that of their locks. 0 means 1 s and
 	// 15 s.
 	Interval, TTL time.Duration
@@ -85,6 +87,9 @@ func (c Config) text() string {
 	b.WriteString("sinks:\n")
 	for _, id := range slices.Sorted(maps.Keys(c.Files)) {
 		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q}\n", id, c.Files[id])
+	}
+	for _, s := range c.Sinks {
+		fmt.Fprintf(&b, "  - %s\n", s)
 	}
 	fmt.Fprintf(&b, "http: {listen: \"127.0.0.1:0\"}\nlog: {level: %s, format: json}\n", cmp.Or(c.LogLevel, "debug"))
 	return b.String()

@@ -77,6 +77,7 @@ func measurements() []measurement {
 		{"many-locks", measureManyLocks},
 		{"sources", measureSources},
 		{"sinks", measureSinks},
+		{"arrival", measureArrival},
 	}
 }
 
