@@ -188,19 +188,23 @@ SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.sn
         LIMIT r.last_seq - r.after_seq) AS e
  ORDER BY r.n, e.seq`
 
-// movePostgres is Move.
+// movePostgres is Move. It looks for each row by its key: of a sink that is new to its
+// statistics PostgreSQL expects one row, and would compare each with each. What it inserts is
+// always there, and locked.
 const movePostgres = `
-UPDATE obs_sink_offset AS o
-   SET last_seq = m.last_seq,
-       stored_seq = CASE WHEN m.stored_seq > 0 THEN m.stored_seq ELSE o.stored_seq END,
-       stored_id = CASE WHEN m.stored_seq > 0 THEN m.stored_id ELSE o.stored_id END,
-       stored_digest = CASE WHEN m.stored_seq > 0 THEN m.stored_digest ELSE o.stored_digest END,
-       adopted = o.adopted AND m.stored_seq = 0,
-       epoch = $2, updated_at = {now}
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, stored_digest, epoch, updated_at)
+SELECT $1, m.stream, m.last_seq, m.stored_seq, m.stored_id, m.stored_digest, $2, {now}
   FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[])
        AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest)
- WHERE o.sink = $1 AND o.stream = m.stream AND o.last_seq IN (m.after_seq, m.last_seq)
-   AND EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
+ WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
+   AND (SELECT b.last_seq FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = m.stream FOR UPDATE) IN (m.after_seq, m.last_seq)
    AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
                   FROM obs_event e
-                 WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)`
+                 WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)
+ON CONFLICT (sink, stream) DO UPDATE
+   SET last_seq = excluded.last_seq,
+       stored_seq = CASE WHEN excluded.stored_seq > 0 THEN excluded.stored_seq ELSE o.stored_seq END,
+       stored_id = CASE WHEN excluded.stored_seq > 0 THEN excluded.stored_id ELSE o.stored_id END,
+       stored_digest = CASE WHEN excluded.stored_seq > 0 THEN excluded.stored_digest ELSE o.stored_digest END,
+       adopted = o.adopted AND excluded.stored_seq = 0,
+       epoch = excluded.epoch, updated_at = excluded.updated_at`

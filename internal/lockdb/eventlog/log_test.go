@@ -49,7 +49,8 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
 		 SELECT s, g, gen_random_uuid(), 't', 's', 1, 'new', now(), json_build_object('note', repeat('x', 200))
 		   FROM unnest(ARRAY['bills', 'items', 'orders', 'stock']) s, generate_series(1, 20000) g`,
-		`ANALYZE obs_event`,
+		`INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('other', '', 0, 1, now())`,
+		`ANALYZE obs_event, obs_sink_offset`, // Which knows nothing of the sink.
 	} {
 		if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {
 			t.Fatal(err)
@@ -67,7 +68,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		"an acknowledgement": explain(t, db, "EXPLAIN "+textsOf("postgres").Move, args(db, []any{"file", int64(1)}, lists)...),
 		"a read":             explain(t, db, "EXPLAIN "+textsOf("postgres").Read, args(db, nil, lists[:3])...),
 	} {
-		if strings.Contains(plan, "Seq Scan on obs_event") || !regexp.MustCompile(`Index Cond: .*seq >`).MatchString(plan) {
+		if strings.Contains(plan, "Seq Scan on obs_event") || strings.Contains(plan, "Join Filter") || !regexp.MustCompile(`Index Cond: .*seq >`).MatchString(plan) {
 			t.Errorf("PostgreSQL plans %s as\n%s", what, plan)
 		}
 	}
