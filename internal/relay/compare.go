@@ -74,7 +74,7 @@ func (t *term) ask(ctx context.Context, resumer sink.Resumer, streams []string) 
 	if err != nil {
 		return nil, fmt.Errorf("look for the events that the sink holds: %w", err)
 	}
-	of := make(map[string]*events.Position, len(positions))
+	of, isHeld, isTaken := make(map[string]*events.Position, len(positions)), setOf(held), setOf(taken)
 	for i := range positions {
 		of[positions[i].Stream] = &positions[i]
 	}
@@ -82,10 +82,18 @@ func (t *term) ask(ctx context.Context, resumer sink.Resumer, streams []string) 
 	for i, stream := range streams {
 		all[i] = comparison{log: t.log, has: of[stream], emptied: emptied}
 		if has := of[stream]; has != nil {
-			all[i].held, all[i].taken = slices.Contains(held, *has), slices.Contains(taken, *has)
+			all[i].held, all[i].taken = isHeld[*has], isTaken[*has]
 		}
 	}
 	return all, nil
+}
+
+func setOf(all []events.Position) map[events.Position]bool {
+	set := make(map[events.Position]bool, len(all))
+	for _, p := range all {
+		set[p] = true
+	}
+	return set
 }
 
 // agrees reports whether the stream was compared with the sink at this offset: a log that

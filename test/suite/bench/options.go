@@ -63,6 +63,8 @@ type sizes struct {
 	fed int
 	// arriving is how long rows are committed one by one.
 	arriving time.Duration
+	// streams is how many have an event each.
+	streams int
 	// quick says that these sizes prove that it works, and no more.
 	quick bool
 	// listen is how long the machine is listened to before a run.
@@ -74,7 +76,7 @@ func fullSizes() sizes {
 		rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
 		contest: 5 * time.Second, held: 10_000, many: 100_000, pairs: 3,
 		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
-		fed: 100_000, arriving: 30 * time.Second, listen: 5 * time.Second,
+		fed: 100_000, arriving: 30 * time.Second, streams: 10_000, listen: 5 * time.Second,
 	}
 }
 
@@ -83,7 +85,7 @@ func quickSizes() sizes {
 	return sizes{
 		rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second,
 		contest: 200 * time.Millisecond, held: 50, many: 200, pairs: 1,
-		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, fed: 4_000, arriving: time.Second, quick: true, listen: 100 * time.Millisecond,
+		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, fed: 4_000, arriving: time.Second, streams: 100, quick: true, listen: 100 * time.Millisecond,
 	}
 }
 
