@@ -71,11 +71,12 @@ func read(ctx context.Context, conn *pgx.Conn, text string, args ...any) ([]even
 
 const storedSQL = `SELECT event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data::text FROM obs_feed_event ORDER BY id`
 
-// cut has the next batch not arrive, or its answer.
+// cut has the next batch not arrive, or its answer. A statement of which the driver only asks
+// for a description comes without a COMMIT.
 func cut(proxy *netfault.Proxy, arrives bool) {
 	var done atomic.Bool
 	proxy.Inspect(func(request []byte) netfault.Fault {
-		if !bytes.Contains(request, []byte("obs_feed_event")) || done.Swap(true) {
+		if !bytes.Contains(request, []byte("obs_feed_event")) || !bytes.Contains(request, []byte("COMMIT")) || done.Swap(true) {
 			return netfault.Fault{}
 		}
 		if !arrives {

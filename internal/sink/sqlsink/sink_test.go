@@ -60,7 +60,7 @@ func TestLateBatchOfAFormerSessionIsRefused(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{})
 	var once atomic.Bool
 	proxy.Inspect(func(request []byte) netfault.Fault {
-		if !bytes.Contains(request, []byte("obs_feed_event")) || once.Swap(true) {
+		if !bytes.Contains(request, []byte("obs_feed_event")) || !bytes.Contains(request, []byte("COMMIT")) || once.Swap(true) {
 			return netfault.Fault{}
 		}
 		close(held)

@@ -303,6 +303,36 @@ func ofDelivery() []Mutant {
 			Shows:   "The same, where the events of the batch come again as they were, but those between the offset that went back and the batch are others.",
 			Witness: "internal/lockdb TestAcknowledgesWhatTheLogHolds",
 		},
+		{
+			Name:    "moves-the-position-apart",
+			Without: []Step{positionWithEvents()},
+			Shows:   "The connection breaks between the two: the events are there, and the position says that they are not.",
+			Witness: "internal/sink/sqlsink TestContract",
+		},
+		{
+			Name:    "reads-nothing-back",
+			Without: []Step{readBack()},
+			Shows:   "The target is restored and lacks its last second, or an answer was lost: nobody notices.",
+			Witness: "internal/relay TestRelayComparesItsSink",
+		},
+		{
+			Name:    "stores-for-anybody",
+			Without: []Step{sessionOfTheFeed(), positionsOfTheFeed()},
+			Shows:   "A batch of a relay that slept past its lease arrives behind those of the next one.",
+			Witness: "internal/sink/sqlsink TestLateBatchOfAFormerSessionIsRefused",
+		},
+		{
+			Name:    "stores-behind-a-gap",
+			Without: []Step{positionsOfTheFeed()},
+			Shows:   "A target fails over behind a pooler, and has lost its last second: the connection does not show it.",
+			Witness: "internal/sink/sqlsink TestATargetThatWentBackStoresNothing",
+		},
+		{
+			Name:    "overtakes-the-parked",
+			Without: []Step{followersOfTheParked()},
+			Shows:   "A target refuses an event of a key: later ones of the key come before it.",
+			Witness: "internal/relay TestRelayParksWhatASinkRefuses",
+		},
 	}
 }
 

@@ -1,10 +1,14 @@
 package mutant
 
 const (
-	relayFile = "internal/relay/round.go"
-	planFile  = "internal/relay/plan.go"
-	logFile   = "internal/lockdb/eventlog/log_sql.go"
-	fileSink  = "internal/sink/file/deliver.go"
+	relayFile   = "internal/relay/round.go"
+	planFile    = "internal/relay/plan.go"
+	compareSink = "internal/relay/compare.go"
+	parkingFile = "internal/relay/parking.go"
+	logFile     = "internal/lockdb/eventlog/log_sql.go"
+	fileSink    = "internal/sink/file/deliver.go"
+	sqlFile     = "internal/sink/sqlsink/sink.go"
+	sqlTexts    = "internal/sink/sqlsink/statements.go"
 )
 
 // The steps of a delivery.
@@ -12,13 +16,13 @@ const (
 func storeBeforeOffset() Step {
 	return Step{
 		What: "the offset moves before the sink has stored the batch",
-		Edits: []Edit{{relayFile, "\tstored, rejected, err := t.hand(ctx, parts)\n", `	for i := range parts {
-		t.unsettled = append(t.unsettled, events.Step{After: parts[i].after, Events: parts[i].events})
+		Edits: []Edit{{relayFile, "\tstored, rejected, err := t.hand(ctx, batch)\n", `	for i := range next {
+		t.unsettled = append(t.unsettled, events.Step{After: next[i].after, Events: next[i].events})
 	}
 	if err := t.settle(ctx); err != nil {
 		return 0, nil, err
 	}
-	stored, rejected, err := t.hand(ctx, parts)
+	stored, rejected, err := t.hand(ctx, batch)
 `}},
 	}
 }
@@ -26,7 +30,7 @@ func storeBeforeOffset() Step {
 func acknowledgedPrefix() Step {
 	return Step{
 		What:  "the offset moves to the end of the batch, however much of it the sink has stored",
-		Edits: []Edit{{planFile, "Events: p.events[:end], Stored", "Events: p.events, Stored"}},
+		Edits: []Edit{{planFile, "\n\treturn p.before(n)\n", "\n\t_ = n\n\treturn *p\n"}},
 	}
 }
 
@@ -42,14 +46,60 @@ func repeatsInSink() Step {
 
 func eventsOfBatch() Step {
 	return Step{
-		What:  "the offset moves past a batch of the relay whatever events the log has in its place",
-		Edits: []Edit{{logFile, "AND m.ids = (", "AND '' <> ("}},
+		What: "the offset moves past a batch of the relay whatever events the log has in its place",
+		Edits: []Edit{
+			{logFile, "c.epoch = $2{share})\n   AND m.ids = (", "c.epoch = $2{share})\n   AND '' <> ("},
+			{logFile, "FOR UPDATE) IN (m.after_seq, m.last_seq)\n   AND m.ids = (", "FOR UPDATE) IN (m.after_seq, m.last_seq)\n   AND '' <> ("},
+		},
 	}
 }
 
 func offsetOfBatch() Step {
 	return Step{
-		What:  "the offset moves on from wherever it stands, not only from where the batch was read",
-		Edits: []Edit{{logFile, "AND o.last_seq IN (m.after_seq, m.last_seq)", "AND o.last_seq <= m.last_seq"}},
+		What: "the offset moves on from wherever it stands, not only from where the batch was read",
+		Edits: []Edit{
+			{logFile, "AND o.last_seq IN (m.after_seq, m.last_seq)", "AND o.last_seq <= m.last_seq"},
+			{logFile, "FOR UPDATE) IN (m.after_seq, m.last_seq)", "FOR UPDATE) <= m.last_seq"},
+		},
+	}
+}
+
+func positionWithEvents() Step {
+	return Step{
+		What: "a SQL sink moves the position in a transaction of its own, behind the events",
+		Edits: []Edit{{sqlFile, "\tn, err := s.transact(ctx, statement, args...)\n", `	stored := slices.Concat(args[:6], positionColumns(nil), args[10:])
+	n, err := s.transact(ctx, statement, stored...)
+	if err == nil {
+		n, err = s.transact(ctx, statement, slices.Concat(args[:10], eventColumns(nil))...)
+	}
+`}},
+	}
+}
+
+func readBack() Step {
+	return Step{
+		What:  "the relay does not ask a sink what it has stored",
+		Edits: []Edit{{compareSink, "\tif !ok {\n", "\tif !ok || resumer != nil {\n"}},
+	}
+}
+
+func sessionOfTheFeed() Step {
+	return Step{
+		What:  "a SQL sink stores whoever has claimed it",
+		Edits: []Edit{{sqlTexts, "f.epoch = $3::bigint AND f.event_id = $4::uuid", "$4::uuid IS NOT NULL"}},
+	}
+}
+
+func positionsOfTheFeed() Step {
+	return Step{
+		What:  "a SQL sink stores wherever its positions are",
+		Edits: []Edit{{sqlTexts, "WHERE NOT EXISTS (SELECT FROM {schema}.obs_feed r", "WHERE FALSE AND NOT EXISTS (SELECT FROM {schema}.obs_feed r"}},
+	}
+}
+
+func followersOfTheParked() Step {
+	return Step{
+		What:  "later events of a parked key are delivered",
+		Edits: []Edit{{parkingFile, "\t_, ok := t.parked.keys[k]\n\treturn ok\n", "\treturn t.parked.keys[k] != \"\"\n"}},
 	}
 }
