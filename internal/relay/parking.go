@@ -75,15 +75,6 @@ func (t *term) park(p part, x *sink.Rejection) bool {
 	return true
 }
 
-// room reports whether so many events more may be parked, and takes them for parked then.
-func (t *term) room(n int) bool {
-	if t.parked.count+n > mostParked {
-		return false
-	}
-	t.parked.count += n
-	return true
-}
-
 // parkings says why each of the events is parked.
 func (t *term) parkings(all []events.Event) []events.Parking {
 	var parkings []events.Parking

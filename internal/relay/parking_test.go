@@ -205,6 +205,25 @@ func TestRelayParksNoMoreThanAThousand(t *testing.T) {
 	})
 }
 
+// TestRelayParksAsManyAsFit parks what there is room for of a batch that has more events of the
+// key than may be parked.
+func TestRelayParksAsManyAsFit(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Park, r.opts.BatchSize = true, 5000
+		r.log.addKeys(slices.Repeat([]string{"a"}, 1200)...)
+		r.sink.reject(1)
+		r.start()
+		pass(time.Second)
+		r.wantOffset("orders", 1000)
+		r.wantMetric("observerd_relay_parked_events", 1000)
+		r.log.mu.Lock()
+		r.log.parked = nil // An operator drops them.
+		r.log.mu.Unlock()
+		pass(time.Minute)
+		r.wantOffset("orders", 1200)
+	})
+}
+
 // TestRelayParksInOneTransaction finds an event that is refused again after the log has
 // neither moved nor parked.
 func TestRelayParksInOneTransaction(t *testing.T) {

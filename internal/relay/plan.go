@@ -135,6 +135,13 @@ func (p *part) next(parks func(events.Key) bool) part {
 	return next
 }
 
+// fits is the beginning of a part that is parked for which there is room.
+func (p *part) fits(room int) part {
+	fits := (&part{after: p.after, events: p.events, wanted: p.parked}).before(min(max(room, 0), len(p.parked)))
+	fits.parked, fits.wanted = fits.wanted, nil
+	return fits
+}
+
 // before is the part up to the wanted event with that number, without it.
 func (p *part) before(n int) part {
 	end := len(p.events)

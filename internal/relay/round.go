@@ -234,9 +234,12 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 	for i := range parts {
 		last := stored[parts[i].stream()]
 		done := next[i].stored(last)
-		if len(done.parked) > 0 && !t.room(len(done.parked)) {
-			t.halt(parts[i].stream(), parts[i].after, errFull)
-			continue
+		if len(done.parked) > 0 {
+			if done = done.fits(mostParked - t.parked.count); len(done.parked) == 0 {
+				t.halt(parts[i].stream(), parts[i].after, errFull)
+				continue
+			}
+			t.parked.count += len(done.parked)
 		}
 		if len(done.events) > 0 {
 			t.unsettled = append(t.unsettled, events.Step{After: done.after, Events: done.events, Stored: last, Parked: t.parkings(done.parked)})
