@@ -222,11 +222,12 @@ func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) error
 			return &serverError{refuses: true, text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
 		}
 	}
-	var ends []events.Position
-	if moves {
-		ends = events.Ends(part, s.term.Log, s.at)
+	ends := events.Ends(part, s.term.Log, s.at)
+	known := s.knownColumns(ends)
+	if !moves {
+		ends = nil
 	}
-	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, s.knownColumns(ends), positionColumns(ends), eventColumns(part))
+	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, known, positionColumns(ends), eventColumns(part))
 	statement := s.sql.store // It fails without the unique key, too.
 	if s.stores {
 		statement = s.sql.storeNew

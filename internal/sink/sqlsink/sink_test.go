@@ -381,6 +381,8 @@ func TestATargetThatWentBackStoresNothing(t *testing.T) {
 	execute(t, url, `DELETE FROM obs_feed_event WHERE seq > 3`)
 	_, err := s.Deliver(t.Context(), batch[6:])
 	says(t, err, "the target went back")
+	_, err = s.Redeliver(t.Context(), batch[1:2])
+	says(t, err, "the target went back")
 	if n := stored(t, conn); n != 3 {
 		t.Errorf("%d events are stored, want 3", n)
 	}
