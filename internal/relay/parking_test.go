@@ -224,6 +224,56 @@ func TestRelayParksAsManyAsFit(t *testing.T) {
 	})
 }
 
+// TestRelayDeliversOthersWhileARetryFails has a receiver that fails at a parked event, and at
+// no other.
+func TestRelayDeliversOthersWhileARetryFails(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Park = true
+		r.log.addKeys("a")
+		r.sink.reject(1)
+		r.start()
+		pass(time.Second)
+		r.sink.reject()
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			if i := slices.IndexFunc(batch, func(e events.Event) bool { return e.Stream == "orders" && e.Seq == 1 }); i >= 0 {
+				return i, errBroken
+			}
+			return len(batch), nil
+		})
+		r.log.mu.Lock()
+		r.log.parked = r.log.parked.retry()
+		r.log.mu.Unlock()
+		pass(time.Second)
+		r.log.add("stock", upTo(3)...)
+		pass(10 * time.Minute)
+		r.wantStored("stock", upTo(3))
+	})
+}
+
+// TestRelayRetriesBehindWhatASinkHasLost delivers a key in order where the sink went back to
+// before an event that is parked, and to be retried.
+func TestRelayRetriesBehindWhatASinkHasLost(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.opts.Park = true
+		r.log.addKeys("a", "b", "b")
+		r.sink.reject(3)
+		r.start()
+		pass(time.Second)
+		r.log.wantParked(t, "3 too large")
+		r.sink.reject()
+		s.holds(events.Ends(r.log.streams["orders"][:1], s.log, nil)[0], nil) // It lost 2.
+		r.log.mu.Lock()
+		r.log.parked = r.log.parked.retry()
+		r.log.mu.Unlock()
+		r.lock.expire(false)
+		pass(2 * time.Minute)
+		if late := r.sink.seqs("orders")[2:]; late[0] == 3 {
+			t.Errorf("events %v come after the sink went back: 3 is before 2", late)
+		}
+	})
+}
+
 // TestRelayParksInOneTransaction finds an event that is refused again after the log has
 // neither moved nor parked.
 func TestRelayParksInOneTransaction(t *testing.T) {

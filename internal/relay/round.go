@@ -23,9 +23,16 @@ func (t *term) round(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if busy, err = t.retry(ctx); err != nil {
+	if busy, err = t.feed(ctx, p); err != nil {
 		return busy, err
 	}
+	// Last, so that an event at which the sink fails does not hold up all others.
+	retried, err := t.retry(ctx)
+	return busy || retried, err
+}
+
+// feed delivers what is planned, until the next look is due.
+func (t *term) feed(ctx context.Context, p *plan) (busy bool, err error) {
 	reading := t.readAhead(ctx, p)
 	defer func() { reading.abandon() }()
 	for until := time.Now().Add(t.opts.Poll); ; {
