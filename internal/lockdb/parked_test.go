@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
@@ -142,6 +145,55 @@ func TestARetryIsOfAWholeKey(t *testing.T) {
 			}
 		}
 		wantParked(t, db, lockdb.ParkedFilter{}, "inbox orders 4 too large")
+	})
+}
+
+// TestARetryTakesWhatIsParkedMeanwhile has a relay park an event of a key in the moment in which
+// an operator has the key delivered.
+func TestARetryTakesWhatIsParkedMeanwhile(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		if !strings.HasPrefix(url, "postgres") {
+			t.Skip("SQLite has one writer at a time.")
+		}
+		ctx, log, ops := t.Context(), db.Log(), db.Operations()
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
+		exec(ctx, t, url, both(`UPDATE obs_event SET subject = 'k'`))
+		batch, err := log.After(ctx, "orders", 0, 2)
+		if _, claimErr := log.Claim(ctx, "inbox", 2); err != nil || claimErr != nil {
+			t.Fatal(err, claimErr)
+		}
+		if err := log.Move(ctx, "inbox", []events.Step{{After: 0, Events: batch[:1], Parked: []events.Parking{{Seq: 1, Reason: "too large"}}}}, 2); err != nil {
+			t.Fatal(err)
+		}
+		found, err := ops.Parked(ctx, lockdb.ParkedFilter{})
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close(ctx) }()
+		// The operator's transaction is open while the relay parks.
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(ctx, `UPDATE obs_parked SET retry_at = now() WHERE sink = 'inbox' AND subject = 'k'`); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Move(ctx, "inbox", []events.Step{{After: 1, Events: batch[1:], Parked: []events.Parking{{Seq: 2, Reason: "follows"}}}}, 2); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		late, err := log.Retries(ctx, "inbox", 10, 1<<20)
+		if err != nil || len(late) != 2 {
+			t.Errorf("to be retried are %d events, %v, want both of the key", len(late), err)
+		}
 	})
 }
 

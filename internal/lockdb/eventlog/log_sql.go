@@ -18,8 +18,8 @@ type logSQL struct {
 // Seek sets the offset of the sink $1 in the stream $2 from $4 to $5, under the epoch $3.
 //
 // Park parks the events of the streams $2 at the sequences $3 for the reasons $4; one that
-// comes to a key that is to be retried is, too. Unpark and
-// Repark end retries under the epoch $2.
+// comes to a key that is to be retried is, too, unless both happen at once: Retries takes all of
+// the key. Unpark and Repark end retries under the epoch $2.
 //
 // Ends has the number of each stream of $1, where it ends, and its event at the sequence
 // in $2. A standby may be behind, and is not believed.
@@ -114,7 +114,8 @@ SELECT p.stream, p.subject, count(*), min(p.parked_at), {now}, count(p.retry_at)
 	Retries: `
 SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
   FROM obs_parked p
- WHERE p.sink = $1 AND p.retry_at IS NOT NULL
+ WHERE p.sink = $1
+   AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
  ORDER BY p.stream, p.seq
  LIMIT $2`,
 	Unpark: `

@@ -116,7 +116,8 @@ SELECT p.stream, p.subject, count(*), min(p.parked_at), clock_timestamp(), count
 PREPARE "Retries" AS
 SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
   FROM obs_parked p
- WHERE p.sink = $1 AND p.retry_at IS NOT NULL
+ WHERE p.sink = $1
+   AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
  ORDER BY p.stream, p.seq
  LIMIT $2;
 
