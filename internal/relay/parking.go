@@ -135,7 +135,8 @@ func (t *term) retries(ctx context.Context) ([]events.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read parked events: %w", err)
 	}
-	return batch, nil
+	// What the target holds is not what was stored: it may be another one.
+	return slices.DeleteFunc(batch, func(e events.Event) bool { return t.halted[e.Stream].unlike }), nil
 }
 
 // settleRetry removes what was delivered, and keeps the keys of what was refused again. As

@@ -274,6 +274,33 @@ func TestRelayRetriesBehindWhatASinkHasLost(t *testing.T) {
 	})
 }
 
+// TestRelayRetriesNothingWhereATargetIsAnotherOne keeps parked events of a halted stream.
+func TestRelayRetriesNothingWhereATargetIsAnotherOne(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.opts.Park = true
+		r.log.addKeys("a", "b")
+		r.sink.reject(2)
+		r.start()
+		pass(time.Second)
+		r.log.wantParked(t, "2 too large")
+		s.mu.Lock()
+		delete(s.at, "orders") // The target is another one.
+		s.mu.Unlock()
+		pass(2 * time.Minute)
+		r.wantMetric("observerd_relay_halted_streams", 1)
+		r.sink.reject()
+		r.log.mu.Lock()
+		r.log.parked = r.log.parked.retry()
+		r.log.mu.Unlock()
+		pass(time.Minute)
+		r.wantStored("orders", []int64{1})
+		s.holds(events.Ends(r.log.streams["orders"][:1], s.log, nil)[0], nil) // The address is corrected.
+		pass(time.Minute)
+		r.wantStored("orders", upTo(2))
+	})
+}
+
 // TestRelayParksInOneTransaction finds an event that is refused again after the log has
 // neither moved nor parked.
 func TestRelayParksInOneTransaction(t *testing.T) {

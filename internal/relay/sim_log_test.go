@@ -102,11 +102,11 @@ func (l *simLog) waive() (found bool) {
 	return found
 }
 
-// adopt lets streams that do not go on go on from their offset, as an operator does; false
-// when there is none.
+// adopt lets streams that do not go on, or have parked events, go on from their offset, as an
+// operator does; false when there is none.
 func (l *simLog) adopt() (found bool) {
 	for stream, last := range l.last {
-		if l.offsets[stream] < last {
+		if l.offsets[stream] < last || slices.ContainsFunc(l.parked, func(p parkedEvent) bool { return p.Stream == stream }) {
 			l.adopted[stream], found = true, true
 			l.offsets[stream] += 0 // It has a row now.
 		}

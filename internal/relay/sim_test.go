@@ -246,7 +246,7 @@ func (m *simRelays) heal(t *rapid.T) {
 		m.check(t)
 		m.world.mu.Lock()
 		m.world.log.parked = m.world.log.parked.retry()
-		gaps = m.world.log.waive() || len(m.world.log.parked) > 0 || m.world.resumes && m.world.era > 0 && m.world.log.adopt()
+		gaps = m.world.log.waive() || m.world.resumes && m.world.era > 0 && m.world.log.adopt() || len(m.world.log.parked) > 0
 		m.world.mu.Unlock()
 		time.Sleep(time.Minute)
 	}
