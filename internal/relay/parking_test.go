@@ -301,6 +301,25 @@ func TestRelayRetriesNothingWhereATargetIsAnotherOne(t *testing.T) {
 	})
 }
 
+// TestRelayShowsWhatIsParkedOfAPausedSink counts it in a term that does not open the sink.
+func TestRelayShowsWhatIsParkedOfAPausedSink(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Park = true
+		r.log.addKeys("a")
+		r.sink.reject(1)
+		r.start()
+		pass(time.Second)
+		r.wantMetric("observerd_relay_parked_events", 1)
+		r.log.mu.Lock()
+		r.log.paused = true
+		r.log.mu.Unlock()
+		r.log.addKeys("b")
+		r.lock.expire(false)
+		pass(time.Minute)
+		r.wantMetric("observerd_relay_parked_events", 1)
+	})
+}
+
 // TestRelayParksInOneTransaction finds an event that is refused again after the log has
 // neither moved nor parked.
 func TestRelayParksInOneTransaction(t *testing.T) {

@@ -140,6 +140,9 @@ func (t *term) step(ctx context.Context) (busy bool, err error) {
 	}
 	if t.sink == nil {
 		backlog, err := t.backlog(ctx) // What waits is shown, however long the sink cannot be opened.
+		if err == nil {
+			err = t.lookAtParked(ctx)
+		}
 		if err != nil || paused(backlog) {
 			return false, err
 		}
