@@ -30,7 +30,8 @@ type deadCommands struct{ *cli }
 
 // deadRecord is the record of a poison row, or a parked event, as JSON has it.
 type deadRecord struct {
-	ID int64 `json:"id"`
+	// ID is the number of a poison row.
+	ID int64 `json:"id,omitempty"`
 	// Record is what the commands take.
 	Record string `json:"record"`
 	// Sink has refused the event Seq of the observer; empty and 0 for a poison row.
@@ -54,7 +55,7 @@ func recordOf(d admin.DeadRow) deadRecord {
 
 func recordOfParked(p admin.ParkedEvent) deadRecord {
 	return deadRecord{
-		ID: p.Number, Record: "p" + number(p.Number), Sink: p.Sink, Observer: p.Stream, Event: p.Seq, Key: p.Key, Reason: p.Reason,
+		Record: "p" + number(p.Number), Sink: p.Sink, Observer: p.Stream, Event: p.Seq, Key: p.Key, Reason: p.Reason,
 		FirstAt: p.ParkedAt, LastAt: p.ParkedAt,
 	}
 }
@@ -68,7 +69,7 @@ func (d deadRecord) why() string {
 }
 
 func (c deadCommands) list() *cobra.Command {
-	f := deadChoice{}
+	f := deadChoice{lists: true}
 	var key string
 	var since time.Duration
 	cmd := &cobra.Command{
@@ -84,7 +85,7 @@ keys, in the order in which a retry delivers them. Their numbers begin with p.`,
   observerd dead list --limit 0 -o json`,
 		Args: takes(0, 0),
 	}
-	f.flags(c.cli, cmd, "of this")
+	f.flags(c.cli, cmd, "of this", "parked events of this")
 	cmd.Flags().StringVar(&key, "key", "", "of the row with this key")
 	cmd.Flags().Var(positive(&since), "since", "met within this time, such as 2h")
 	limit := limitFlag(cmd)
@@ -150,15 +151,18 @@ type deadChoice struct {
 	ids, parked      []int64
 	observers, sinks []string
 	all              bool
-	by               func() admin.By
-	output           *format
+	// lists says that nothing is done to the records: those of an observer are its parked
+	// events, too.
+	lists  bool
+	by     func() admin.By
+	output *format
 }
 
 // flags are those that choose records by what they belong to.
-func (d *deadChoice) flags(c *cli, cmd *cobra.Command, what string) {
-	cmd.Flags().StringArrayVar(&d.observers, "observer", nil, what+" observer; repeat it for more")
+func (d *deadChoice) flags(c *cli, cmd *cobra.Command, rows, parked string) {
+	cmd.Flags().StringArrayVar(&d.observers, "observer", nil, rows+" observer; repeat it for more")
 	_ = cmd.RegisterFlagCompletionFunc("observer", c.completeObserver)
-	cmd.Flags().StringArrayVar(&d.sinks, "sink", nil, what+" sink, which are parked events; repeat it for more")
+	cmd.Flags().StringArrayVar(&d.sinks, "sink", nil, parked+" sink; repeat it for more")
 }
 
 // choose makes a command for records by their numbers, of observers, of sinks, or for all.
@@ -167,7 +171,7 @@ func (c deadCommands) choose(cmd *cobra.Command, preset time.Duration,
 	d := &deadChoice{}
 	cmd.Use += " [RECORD…]"
 	cmd.Args = takes(0, math.MaxInt)
-	d.flags(c.cli, cmd, "all records of this")
+	d.flags(c.cli, cmd, "all poison rows of this", "all parked events of this")
 	cmd.Flags().BoolVar(&d.all, "all", false, "all records of all observers and sinks")
 	d.by = byFlags(cmd)
 	d.output = outputFlag(cmd)
@@ -225,7 +229,7 @@ func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin
 			return nil, nil, now, err
 		}
 	}
-	if len(d.parked) > 0 || len(d.observers) > 0 || len(d.sinks) > 0 || d.all {
+	if len(d.parked) > 0 || d.lists && len(d.observers) > 0 || len(d.sinks) > 0 || d.all {
 		parked, now, err = operator.Parked(ctx, admin.ParkedFilter{
 			Numbers: d.parked, Sinks: d.sinks, Streams: d.observers, Key: f.Key, Since: f.Since, Data: f.Raw, Limit: f.Limit,
 		})
@@ -370,7 +374,7 @@ Of an observer that reads all rows in each poll, keep the records of rows that
 'observerd observers accept' has accepted: later polls know the rows by them, and
 judge the rows anew, and may refuse them, when the records are gone.
 
-A parked event is never delivered once it is dropped. What is parked behind it stays so
+A parked event that is dropped is not delivered. What is parked behind it stays parked
 until it is retried.`,
 		Example: `  observerd dead drop 17 --reason 'test order'
   observerd dead drop --observer orders --yes`,
