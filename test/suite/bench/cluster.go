@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -75,6 +77,29 @@ func openStore(ctx context.Context, where string) (*lockdb.DB, error) {
 		return nil, err
 	}
 	return db, nil
+}
+
+// sessionCPU is the CPU time of the server's processes that serve these databases, by their ids.
+func (c *cluster) sessionCPU(ctx context.Context, databases []string) (map[uint32]time.Duration, error) {
+	names := make([]string, len(databases))
+	for i, where := range databases {
+		parsed, err := url.Parse(where)
+		if err != nil {
+			return nil, err
+		}
+		names[i] = strings.TrimPrefix(parsed.Path, "/")
+	}
+	rows, _ := c.conn.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE datname = ANY ($1)", names) // The error comes with the rows.
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[uint32])
+	used := make(map[uint32]time.Duration, len(pids))
+	for _, pid := range pids {
+		cpu, err := cpuOf(int(pid))
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // The session has ended.
+			return nil, err
+		}
+		used[pid] = cpu
+	}
+	return used, err
 }
 
 // checkpoint lets no measurement pay for what another has written.

@@ -31,22 +31,22 @@ func live(ctx context.Context, p *daemon.Process, long time.Duration) error {
 // that Go runs on.
 const ticksPerSecond = 100
 
-// cpu is what the daemon has used so far, in its own code and in the kernel.
-func cpuOf(p *daemon.Process) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+// cpuOf is what a process has used so far, in its own code and in the kernel.
+func cpuOf(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read the CPU time of the daemon: %w", err)
+		return 0, fmt.Errorf("read the CPU time of a process: %w", err)
 	}
 	// The second field is the name in parentheses, which may hold anything.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
-		return 0, errors.New("read the CPU time of the daemon: the kernel's answer is too short")
+		return 0, errors.New("read the CPU time of a process: the kernel's answer is too short")
 	}
 	var ticks int64
 	for _, field := range fields[11:13] { // utime and stime
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("read the CPU time of the daemon: %w", err)
+			return 0, fmt.Errorf("read the CPU time of a process: %w", err)
 		}
 		ticks += n
 	}

@@ -58,6 +58,9 @@ func (r report) list() string {
 // document, for figures of another run.
 func (r report) apart(head string) string {
 	known := strings.Split(head, "\n")
+	if slices.ContainsFunc(r.measured, isByName) {
+		known = nil // The head may be replaced without them.
+	}
 	text := "Measured in a run of its own:\n\n"
 	for line := range strings.SplitSeq(r.list(), "\n") {
 		if !slices.Contains(known, line) {
@@ -85,22 +88,47 @@ func (m measured) tables() string {
 	return strings.TrimSpace(b.String())
 }
 
-// onto replaces in a block what was measured. A run of everything replaces all
-// of it; other runs keep the figures of what they have not measured.
+// onto replaces in a block what was measured. A run of everything replaces all of it but
+// what is measured by name; other runs keep the figures of what they have not measured.
 func (r report) onto(old string) string {
 	b := readBlock(old)
-	everything := len(r.measured) == len(measurements())
-	prefix := ""
-	switch {
-	case everything || len(b.parts) == 0:
-		b = block{head: r.list(), parts: map[string]string{}}
-	default:
-		prefix = r.apart(b.head)
+	if r.everything() || len(b.parts) == 0 {
+		b = block{head: r.list(), parts: byName(b.parts)}
+		for _, m := range r.measured {
+			b.parts[m.name] = m.tables()
+		}
+		return b.text()
 	}
 	for _, m := range r.measured {
-		b.parts[m.name] = prefix + m.tables()
+		b.parts[m.name] = r.apart(b.head) + m.tables()
 	}
 	return b.text()
+}
+
+// isByName reports whether the figures outlive a run of everything.
+func isByName(m measured) bool {
+	return slices.ContainsFunc(measurements(), func(one measurement) bool { return one.byName && one.name == m.name })
+}
+
+// everything reports whether all was measured that a run measures by itself.
+func (r report) everything() bool {
+	for _, m := range measurements() {
+		if !m.byName && !slices.ContainsFunc(r.measured, func(found measured) bool { return found.name == m.name }) {
+			return false
+		}
+	}
+	return true
+}
+
+// byName are the figures that are measured by name.
+func byName(parts map[string]string) map[string]string {
+	kept := make(map[string]string)
+	for _, m := range measurements() {
+		if text, ok := parts[m.name]; ok && m.byName {
+			kept[m.name] = text
+		}
+	}
+	return kept
 }
 
 // update replaces the figures of a document and leaves its words alone.

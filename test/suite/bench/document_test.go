@@ -123,3 +123,19 @@ func TestFirstFiguresMayBeSome(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestFiguresByNameOutliveARunOfEverything has a run that measures what it measures by itself.
+func TestFiguresByNameOutliveARunOfEverything(t *testing.T) {
+	t.Parallel()
+	named := report{circumstances: []circumstance{{"date", say("2026-01-01")}}, measured: []measured{measuredOf("sink-down", "1 s")}}
+	all := report{circumstances: []circumstance{{"date", say("2026-02-02")}}}
+	for _, m := range measurements() {
+		if !m.byName {
+			all.measured = append(all.measured, measuredOf(m.name, "2 s"))
+		}
+	}
+	text := all.onto(named.onto(everythingMeasured("3 s").onto("")))
+	if !strings.Contains(text, "Measured in a run of its own:\n\n- date: 2026-01-01\n\n### About sink-down") || strings.Contains(text, "| what locks takes | 3 s |") {
+		t.Error(text)
+	}
+}

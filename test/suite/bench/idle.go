@@ -81,7 +81,7 @@ func (s *suite) measureDaemon(ctx context.Context, p *daemon.Process) (used, spa
 	if err := live(ctx, p, s.warmup); err != nil {
 		return 0, 0, err
 	}
-	before, err := cpuOf(p)
+	before, err := cpuOf(p.PID())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -89,6 +89,6 @@ func (s *suite) measureDaemon(ctx context.Context, p *daemon.Process) (used, spa
 	if err := live(ctx, p, s.idle); err != nil {
 		return 0, 0, err
 	}
-	after, err := cpuOf(p)
+	after, err := cpuOf(p.PID())
 	return after - before, time.Since(began), err
 }

@@ -60,24 +60,30 @@ func exitCode(err error, stderr io.Writer) int {
 type measurement struct {
 	name    string
 	measure func(context.Context, *suite) ([]figure, error)
+	// byName is measured only where -only names it: it takes minutes, and differs little from
+	// run to run.
+	byName bool
 }
 
 // measurements are in the order in which they run and are reported.
 func measurements() []measurement {
 	return []measurement{
-		{"locks", measureLocks},
-		{"general-locks", measureGeneralLocks},
-		{"redis-locks", measureRedisLocks},
-		{"kubernetes-locks", measureKubernetesLocks},
-		{"github-queue", measureGitHubQueue},
-		{"guard", measureGuard},
-		{"backlog", measureBacklog},
-		{"turn", measureTurn},
-		{"idle", measureIdle},
-		{"many-locks", measureManyLocks},
-		{"sources", measureSources},
-		{"sinks", measureSinks},
-		{"arrival", measureArrival},
+		{name: "locks", measure: measureLocks},
+		{name: "general-locks", measure: measureGeneralLocks},
+		{name: "redis-locks", measure: measureRedisLocks},
+		{name: "kubernetes-locks", measure: measureKubernetesLocks},
+		{name: "github-queue", measure: measureGitHubQueue},
+		{name: "guard", measure: measureGuard},
+		{name: "backlog", measure: measureBacklog},
+		{name: "turn", measure: measureTurn},
+		{name: "idle", measure: measureIdle},
+		{name: "many-locks", measure: measureManyLocks},
+		{name: "sources", measure: measureSources},
+		{name: "sinks", measure: measureSinks},
+		{name: "arrival", measure: measureArrival},
+		{name: "many-streams", measure: measureManyStreams, byName: true},
+		{name: "idle-sinks", measure: measureIdleSinks, byName: true},
+		{name: "sink-down", measure: measureSinkDown, byName: true},
 	}
 }
 
@@ -127,7 +133,7 @@ func measureAll(ctx context.Context, o options, n int, stderr io.Writer) (report
 		return report{}, err
 	}
 	for _, m := range measurements() {
-		if !o.wants(m.name) {
+		if !o.wants(m) {
 			continue
 		}
 		figures, err := s.profiled(ctx, m)

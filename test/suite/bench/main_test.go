@@ -32,7 +32,7 @@ func TestQuickRunMeasuresEverything(t *testing.T) {
 	if err := os.WriteFile(document, []byte(words), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := options{admin: pgtest.New(t), maria: mariatest.New(t), write: document, runs: 2, chunks: []int{2_500}, loops: []int{1_000}, sizes: quickSizes()}
+	o := options{admin: pgtest.New(t), maria: mariatest.New(t), write: document, only: names(), runs: 2, chunks: []int{2_500}, loops: []int{1_000}, sizes: quickSizes()}
 	var stdout, stderr bytes.Buffer
 	if err := bench(t.Context(), o, &stdout, &stderr); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
@@ -48,6 +48,8 @@ func TestQuickRunMeasuresEverything(t *testing.T) {
 			"Source PostgreSQL", "Source MariaDB", "Source Oracle, through the emulator", "poll that keeps nothing",
 			"poll into the event log", "bare driver loop", "peak memory of polls of 2,000", "round trips of a poll", "bytes per key",
 			"exclusive by descriptor to a plain key", "by descriptor, shared", "luckiest to unluckiest, 64 contenders", "statements of the holder", "held locks add",
+			"sql without the log", "kafka without the log", "webhook, batched", "watermill-sql", "a file behind the event log",
+			"streams with an event each", "two sql, a webhook and a kafka", "resident, while they wait",
 			"times its CPU", "other work on it", "2; a range is from the lowest to the highest",
 		} {
 			if !strings.Contains(text, figure) {

@@ -145,7 +145,9 @@ func (o options) check(rest []string) error {
 	return nil
 }
 
-func (o options) wants(name string) bool { return len(o.only) == 0 || slices.Contains(o.only, name) }
+func (o options) wants(m measurement) bool {
+	return len(o.only) == 0 && !m.byName || slices.Contains(o.only, m.name)
+}
 
 func names() []string {
 	var all []string

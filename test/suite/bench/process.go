@@ -14,18 +14,21 @@ import (
 
 // peakMemory is the high-water mark of this process. It is not rusage's
 // ru_maxrss, which Linux lets a child inherit from the process that forked it.
-func peakMemory() (int64, error) {
-	text, err := os.ReadFile("/proc/self/status")
+func peakMemory() (int64, error) { return memoryOf(os.Getpid(), "VmHWM") }
+
+// memoryOf is a field of /proc/PID/status, in bytes.
+func memoryOf(pid int, field string) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read the peak of memory: %w", err)
+		return 0, fmt.Errorf("read the memory of a process: %w", err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("the kernel does not tell the peak of memory")
+	return 0, fmt.Errorf("the kernel does not tell %s of a process", field)
 }
 
 // cpuTime is what this process has used so far.
