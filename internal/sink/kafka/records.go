@@ -64,7 +64,10 @@ func record(e *events.Event, topic string, structured bool) *kgo.Record {
 		r.Headers = []kgo.RecordHeader{{Key: "content-type", Value: []byte("application/cloudevents+json; charset=UTF-8")}}
 		return r
 	}
-	r.Value = append([]byte{}, e.Data...)
+	r.Value = e.Data
+	if r.Value == nil {
+		r.Value = []byte{}
+	}
 	attributes, contentType := events.Binary(e)
 	r.Headers = make([]kgo.RecordHeader, 0, len(attributes)+1)
 	for _, a := range attributes {
