@@ -123,6 +123,10 @@ func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
 // showLag keeps the streams that have caught up, or have had no backlog yet, at 0: a
 // missing one could not be told from one that no relay reads.
 func (t *term) showLag(backlog []events.Backlog) {
+	if len(backlog) == 0 && t.showsNone {
+		return
+	}
+	t.showsNone = len(backlog) == 0
 	of := make(map[string]events.Backlog, len(backlog))
 	for _, b := range backlog {
 		t.lagged[b.Stream] = true

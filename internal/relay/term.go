@@ -50,8 +50,9 @@ type term struct {
 	// of them since comparedAt; nil before the first comparison with a sink that was opened.
 	compared   map[string]int64
 	comparedAt time.Time
-	// lagged are the streams whose lag is shown.
-	lagged map[string]bool
+	// lagged are the streams whose lag is shown; showsNone says that it is 0 for all of them.
+	lagged    map[string]bool
+	showsNone bool
 	// streams are those of [Options], by id, and ahead is how far the log's clock was
 	// ahead of this node's when a backlog was read last.
 	streams map[string]Stream
