@@ -133,6 +133,12 @@ else
 	bin/torture mutants $(TORTUREFLAGS)
 endif
 
+# SINK is SQL, Webhook or Kafka, and empty for all of them.
+.PHONY: torture-sinks
+torture-sinks: pgtest ## Deliver to real servers under faults, and compare what they have with the log: SINK, SEED, MINUTES
+	OBSERVERD_TORTURE_SEED=$(SEED) OBSERVERD_TORTURE_TIME=$(MINUTES)m \
+	bin/pgtest $(GO) -C $(SUITES) test -tags nightly -count=1 -v -timeout 0 -run '$(SINK)UnderAllFaults' $(TESTFLAGS) ./torture/delivery
+
 # Maven's downloads and all that is built stay in .cache. INTEROPFLAGS narrows it
 # down, as in INTEROPFLAGS='-only spring7 -spring7 7.1.0-M2 -time 5m'.
 .PHONY: interop-spring

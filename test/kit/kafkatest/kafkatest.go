@@ -23,6 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/servertest"
 )
 
@@ -162,12 +163,15 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
-`, s.Address(), controller, filepath.Join(s.Dir.Data(), fmt.Sprintf("log-%d", s.Port)))
+`, s.Address(), controller, s.Folder())
 	if err := errors.Join(os.WriteFile(s.config(), []byte(text), 0o600), s.Who.Own(s.config())); err != nil {
 		return err
 	}
 	return s.Dir.Prepare(s.run(ctx, "kafka.tools.StorageTool", "format", "--standalone", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qk", "--config", s.config()))
 }
+
+// Folder is that of what the broker has stored.
+func (s *Server) Folder() string { return filepath.Join(s.Dir.Data(), fmt.Sprintf("log-%d", s.Port)) }
 
 // Restart starts a broker that was stopped, on its port and with what it has stored.
 func (s *Server) Restart(ctx context.Context) error {
@@ -183,6 +187,31 @@ func (s *Server) ping(ctx context.Context) error {
 	}
 	defer client.Close()
 	return client.Ping(ctx)
+}
+
+// Before returns so many proxies before the broker, which is restarted: clients that begin at
+// one of them stay there, since the broker names its own listener to them.
+func (s *Server) Before(t testing.TB, n int) (proxies []*netfault.Proxy) {
+	t.Helper()
+	controller := "CONTROLLER://127.0.0.1:" + strconv.Itoa(s.Port-controllerBelow)
+	listeners, advertised, protocols := "PLAINTEXT://"+s.Address()+","+controller, "PLAINTEXT://"+s.Address()+","+controller, "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+	for i := range n {
+		own := "127.0.0.1:" + strconv.Itoa(s.Port-controllerBelow-1-i)
+		proxies = append(proxies, netfault.Start(t, own))
+		listeners += fmt.Sprintf(",VIA%d://%s", i, own)
+		advertised += fmt.Sprintf(",VIA%d://%s", i, proxies[i].Addr())
+		protocols += fmt.Sprintf(",VIA%d:PLAINTEXT", i)
+	}
+	text, err := os.ReadFile(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of a property that is there twice, the last one counts.
+	more := fmt.Sprintf("listeners=%s\nadvertised.listeners=%s\nlistener.security.protocol.map=%s\ninter.broker.listener.name=PLAINTEXT\n", listeners, advertised, protocols)
+	if err := errors.Join(os.WriteFile(s.config(), append(text, more...), 0o600), s.Stop(t.Context(), syscall.SIGKILL), s.Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return proxies
 }
 
 // Kill ends the broker without mercy; Restart starts it again.
