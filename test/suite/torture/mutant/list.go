@@ -310,6 +310,18 @@ func ofDelivery() []Mutant {
 			Witness: "internal/sink/sqlsink TestContract",
 		},
 		{
+			Name:    "moves-a-kafka-position-apart",
+			Without: []Step{positionInKafkasTransaction()},
+			Shows:   "A relay dies between the two transactions: the topic has the events, and gets them again.",
+			Witness: "test/suite/sinks TestContract",
+		},
+		{
+			Name:    "claims-for-any-term",
+			Without: []Step{epochOfTheClaim()},
+			Shows:   "A relay that slept past its lease opens its sink again, and takes it from the one that leads.",
+			Witness: "internal/sink/sqlsink TestAnEarlierTermLearnsOfTheLaterOne",
+		},
+		{
 			Name:    "reads-nothing-back",
 			Without: []Step{readBack()},
 			Shows:   "The target is restored and lacks its last second, or an answer was lost: nobody notices.",

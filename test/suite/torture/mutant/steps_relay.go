@@ -103,3 +103,23 @@ func followersOfTheParked() Step {
 		Edits: []Edit{{parkingFile, "\t_, ok := t.parked.keys[k]\n\treturn ok\n", "\treturn t.parked.keys[k] != \"\"\n"}},
 	}
 }
+
+func positionInKafkasTransaction() Step {
+	return Step{
+		What: "a Kafka sink writes the positions in a transaction of their own, behind the events",
+		Edits: []Edit{{"internal/sink/kafka/kafka.go", "\tif moves {\n\t\tfor _, end := range ends {\n\t\t\trecords = append(", `	if err := s.transact(ctx, records); err != nil {
+		return sink.Result{}, err
+	}
+	records = nil
+	if moves {
+		for _, end := range ends {
+			records = append(`}},
+	}
+}
+
+func epochOfTheClaim() Step {
+	return Step{
+		What:  "a SQL sink takes the claim of any term",
+		Edits: []Edit{{sqlTexts, "WHERE f.epoch <= EXCLUDED.epoch OR $5::boolean", "WHERE f.epoch IS NOT NULL OR $5::boolean"}},
+	}
+}

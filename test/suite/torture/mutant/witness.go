@@ -38,8 +38,12 @@ func (r Runner) witness(ctx context.Context, m Mutant) (failed bool, err error) 
 func (r Runner) test(ctx context.Context, m Mutant, flags ...string) (passed bool, output string, err error) {
 	folder, name, _ := strings.Cut(m.Witness, " ")
 	args := append([]string{"test", "-count=1", "-v", "-run", "^" + name + "$"}, flags...)
+	dir := r.Root
+	if suite, ok := strings.CutPrefix(folder, "test/suite/"); ok { // Another module.
+		dir, folder = filepath.Join(r.Root, "test", "suite"), suite
+	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "./"+folder)...)
-	cmd.Dir = r.Root
+	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()
 	output = string(said)
 	exit := new(exec.ExitError)
