@@ -145,10 +145,16 @@ func (w *world) torture(length time.Duration) {
 }
 
 func (w *world) struck() map[string]int {
-	all := make(map[string]int)
+	all := w.pointsStruck()
 	for _, kind := range kinds {
 		all[kind] = w.bit[kind]
 	}
+	return all
+}
+
+// pointsStruck is how often each failpoint has.
+func (w *world) pointsStruck() map[string]int {
+	all := make(map[string]int)
 	for _, n := range w.nodes {
 		n.mu.Lock()
 		for _, point := range points {

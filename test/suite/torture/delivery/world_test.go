@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -281,8 +282,9 @@ var points = []string{
 	"relay.claimed=kill", "relay.read=kill", "relay.stored=kill", "relay.moved=kill", "relay.claimed=stop", "relay.read=stop", "relay.stored=stop",
 }
 
-// point are the failpoints of the next start: two of the next in turn, at one of the first
-// eight batches, or none, for a node that lives until a fault strikes.
+// point are the failpoints of the next start: two of those that have not struck yet, or of the
+// next in turn, at one of the first eight batches, or none, for a node that lives until a fault
+// strikes.
 func (w *world) point() string {
 	w.dealing.Lock()
 	defer w.dealing.Unlock()
@@ -293,6 +295,10 @@ func (w *world) point() string {
 	for range 2 {
 		if len(w.deck) == 0 {
 			w.deck = w.points.Perm(len(points))
+			struck := w.pointsStruck()
+			if due := slices.DeleteFunc(slices.Clone(w.deck), func(i int) bool { return struck[points[i]] > 0 }); len(due) > 0 {
+				w.deck = due
+			}
 		}
 		rule := points[w.deck[0]]
 		w.deck = w.deck[1:]
