@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -295,6 +296,34 @@ func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
 		if _, n := s.openings(); n != 2 {
 			t.Errorf("opened %d times, want twice", n)
 		}
+	})
+}
+
+// TestRelayOpensASinkAnewThatHasExpired: it is a failure only where it does not help.
+func TestRelayOpensASinkAnewThatHasExpired(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		var left atomic.Int64
+		left.Store(1)
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			if left.Add(-1) >= 0 {
+				return 0, sink.ErrExpired
+			}
+			return len(batch), nil
+		})
+		r.log.add("orders", 1)
+		r.start()
+		pass(time.Millisecond)
+		r.wantStored("orders", upTo(1))
+		if _, n := s.openings(); n != 2 {
+			t.Errorf("the sink was opened %d times, want twice", n)
+		}
+		r.wantMetric("observerd_relay_sink_failures_total", 0)
+		left.Store(3)
+		r.log.add("orders", 2)
+		pass(time.Minute)
+		r.wantStored("orders", upTo(2))
+		r.wantMetric("observerd_relay_sink_failures_total", 2)
 	})
 }
 

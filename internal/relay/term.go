@@ -65,6 +65,7 @@ type term struct {
 	failures   int
 	sinkOutage wait.Outage
 	sinkHalted bool // and it was logged
+	expired    bool // and was opened anew
 	// pace is between attempts while the sink fails, databasePace while the event log does.
 	pace, databasePace *wait.Backoff
 }
@@ -118,6 +119,10 @@ func (t *term) run(ctx context.Context) error {
 			if err := t.overtaken(ctx, err); err != nil {
 				return err
 			}
+		case errors.Is(err, sink.ErrExpired) && !t.expired:
+			t.expired = true // Twice in a row, something is wrong.
+			t.opts.Logger.Info("Sink is opened anew", "err", err)
+			t.close()
 		case errors.Is(err, events.ErrLogChanged):
 			t.dropped(err)
 			t.pause(ctx, leastPace, nil)
@@ -276,7 +281,7 @@ func (t *term) pauseSink(ctx context.Context, why error) {
 func (t *term) recovered(ctx context.Context) {
 	t.note(ctx, t.whyHalted())
 	t.progressed()
-	t.sinkHalted = false
+	t.sinkHalted, t.expired = false, false
 	t.databaseAnswers()
 	if lasted, over := t.sinkOutage.End(); over {
 		t.opts.Logger.Info("Sink works again", "after", lasted)

@@ -25,6 +25,9 @@ var (
 	// ErrGone is in the error of a sink whose receiver wants no events any more. The
 	// relay pauses the sink, as an operator would.
 	ErrGone = errors.New("the receiver has gone for good")
+	// ErrExpired is in the error of a sink that the target has forgotten because it was idle
+	// for long. Nothing was stored, and nothing is wrong: it is opened anew.
+	ErrExpired = errors.New("the target has forgotten this sink")
 	// ErrEmptied is in the error of [Resumer].Positions where retention or a purge of
 	// the target has removed events that the sink had stored: streams without a position
 	// go on from the offset.
@@ -40,7 +43,7 @@ type Sink interface {
 	// nothing always has an error or a rejection. An event that the sink recognises by
 	// its id as stored before counts as stored.
 	//
-	// Beside [ErrHalted] and [ErrGone], the error may hold a [RetryAfter] or a [StaleError].
+	// Beside [ErrHalted], [ErrGone] and [ErrExpired], the error may hold a [RetryAfter] or a [StaleError].
 	Deliver(ctx context.Context, batch []events.Event) (Result, error)
 	// Close lets go of the sink. What was stored stays stored.
 	Close() error

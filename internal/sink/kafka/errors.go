@@ -25,7 +25,6 @@ var advice = map[error]string{
 	kerr.MessageTooLarge:                    "allow the user DESCRIBE_CONFIGS of the topic, so that batches fit its max.message.bytes",
 	kerr.SaslAuthenticationFailed:           "the user or the password is wrong; look at sasl",
 	kerr.UnsupportedSaslMechanism:           "the brokers do not take this mechanism; look at sasl.mechanism",
-	kerr.InvalidProducerIDMapping:           "the transactional id has expired, or its state was lost; the next term begins anew",
 	kerr.CoordinatorNotAvailable:            "the brokers cannot keep transactions now; look at them and at transaction.state.log.replication.factor",
 }
 
@@ -33,6 +32,9 @@ var advice = map[error]string{
 func explained(what string, err error) error {
 	if isFenced(err) {
 		return &fencedError{fmt.Errorf("%s: %w; another producer has this transactional id now", what, err)}
+	}
+	if errors.Is(err, kerr.InvalidProducerIDMapping) {
+		return fmt.Errorf("%s: %w; %w: the transactional id has expired, or its state was lost", what, err, sink.ErrExpired)
 	}
 	var code *kerr.Error
 	if errors.As(err, &code) && advice[code] != "" {
