@@ -316,6 +316,12 @@ func ofDelivery() []Mutant {
 			Witness: "test/suite/sinks TestContract",
 		},
 		{
+			Name:    "fences-no-producer",
+			Without: []Step{fenceOfKafka()},
+			Shows:   "A relay that slept past its lease commits its batch beside the one that leads.",
+			Witness: "test/suite/sinks TestContract",
+		},
+		{
 			Name:    "claims-for-any-term",
 			Without: []Step{epochOfTheClaim()},
 			Shows:   "A relay that slept past its lease opens its sink again, and takes it from the one that leads.",

@@ -123,3 +123,14 @@ func epochOfTheClaim() Step {
 		Edits: []Edit{{sqlTexts, "WHERE f.epoch <= EXCLUDED.epoch OR $5::boolean", "WHERE f.epoch IS NOT NULL OR $5::boolean"}},
 	}
 }
+
+func fenceOfKafka() Step {
+	const kafkaSink = "internal/sink/kafka/kafka.go"
+	return Step{
+		What: "each term of a Kafka sink is a producer of its own, which fences no former one",
+		Edits: []Edit{
+			{kafkaSink, "kgo.TransactionalID(o.transactionalID())", `kgo.TransactionalID(fmt.Sprintf("%s-%p", o.transactionalID(), s))`},
+			{kafkaSink, "kmsg.StringPtr(s.opts.transactionalID())", `kmsg.StringPtr(fmt.Sprintf("%s-%p", s.opts.transactionalID(), s))`},
+		},
+	}
+}
