@@ -17,15 +17,19 @@ const (
 	onceByID            // whatever the log does
 )
 
+// tortureTime is how long faults strike at least.
+func tortureTime() time.Duration {
+	if length, err := time.ParseDuration(os.Getenv("OBSERVERD_TORTURE_TIME")); err == nil {
+		return length
+	}
+	return 3 * time.Minute
+}
+
 // story tells what happens to a target: faults first, then a target that is restored, and a
 // log that is, and at last one that is made anew.
 func story(t *testing.T, tg target, lane func(seen) string, p promise) {
-	length, err := time.ParseDuration(os.Getenv("OBSERVERD_TORTURE_TIME"))
-	if err != nil {
-		length = 3 * time.Minute
-	}
 	w := newWorld(t, tg)
-	w.run(func() { w.while(func() { w.torture(length) }) })
+	w.run(func() { w.while(func() { w.torture(tortureTime()) }) })
 	w.drain(func() {})
 	w.judge("under faults", nil, lane, p)
 	for what, n := range w.struck() {
