@@ -110,8 +110,10 @@ func (e *Event) Key() Key { return Key{e.Stream, e.Subject} }
 // ParkedKey is a key of which a sink has parked events.
 type ParkedKey struct {
 	Key
-	// Events is how many there are.
-	Events int
+	// Events is how many there are, and First and Last are the sequences of the first and the
+	// last of them.
+	Events      int
+	First, Last int64
 	// Oldest is when the first of them was parked, and Now when that was read, both by the
 	// log's clock.
 	Oldest, Now time.Time
@@ -164,8 +166,8 @@ type Log interface {
 	Move(ctx context.Context, sink string, steps []Step, epoch int64) error
 	// Parked returns the keys of which events are parked, in no order.
 	Parked(ctx context.Context, sink string) ([]ParkedKey, error)
-	// Retries returns parked events of keys that an operator wants delivered, stream by
-	// stream, each in order; as many, and as large, as Read does.
+	// Retries returns parked events of keys that an operator wants delivered, up to the offset
+	// of their stream, stream by stream, each in order; as many, and as large, as Read does.
 	Retries(ctx context.Context, sink string, limit, bytes int) ([]Event, error)
 	// Unpark removes events that were delivered. The error is [ErrStale] as above.
 	Unpark(ctx context.Context, sink string, delivered []Event, epoch int64) error

@@ -205,7 +205,7 @@ func (l *fakeLog) Parked(ctx context.Context, _ string) (keys []events.ParkedKey
 
 func (l *fakeLog) Retries(ctx context.Context, _ string, limit, _ int) (batch []events.Event, err error) {
 	err = l.call(ctx, "retries", func() error {
-		batch = l.parked.retries(limit)
+		batch = l.parked.retries(l.offsets, limit)
 		return nil
 	})
 	return batch, err
@@ -251,17 +251,18 @@ func (all parkedEvents) keys(paused bool) (keys []events.ParkedKey) {
 	for _, p := range all {
 		at := slices.IndexFunc(keys, func(k events.ParkedKey) bool { return k.Key == p.Key() })
 		if at < 0 {
-			at, keys = len(keys), append(keys, events.ParkedKey{Key: p.Key(), Oldest: p.Observed, Now: time.Now(), Paused: paused})
+			at, keys = len(keys), append(keys, events.ParkedKey{Key: p.Key(), First: p.Seq, Oldest: p.Observed, Now: time.Now(), Paused: paused})
 		}
 		keys[at].Events++
+		keys[at].First, keys[at].Last = min(keys[at].First, p.Seq), max(keys[at].Last, p.Seq)
 		keys[at].Retry = keys[at].Retry || p.retry
 	}
 	return keys
 }
 
-func (all parkedEvents) retries(limit int) (batch []events.Event) {
+func (all parkedEvents) retries(offsets map[string]int64, limit int) (batch []events.Event) {
 	for _, p := range all {
-		if slices.ContainsFunc(all, func(o parkedEvent) bool { return o.Key() == p.Key() && o.retry }) {
+		if p.Seq <= offsets[p.Stream] && slices.ContainsFunc(all, func(o parkedEvent) bool { return o.Key() == p.Key() && o.retry }) {
 			batch = append(batch, p.Event)
 		}
 	}

@@ -23,14 +23,20 @@ var (
 
 // parked is what the sink has of parked events.
 type parked struct {
-	// keys are those whose events are parked, each with the reason of its next one; empty
-	// for one that follows another.
-	keys map[events.Key]string
+	keys map[events.Key]parkedKey
 	// count is how many there are, or are about to be.
 	count int
 	// retries says that an operator wants some of them delivered.
 	retries bool
 	readAt  time.Time
+}
+
+// parkedKey is a key whose events are parked, from first to last. What comes before them may
+// be delivered once more, where the sink has lost it.
+type parkedKey struct {
+	first, last int64
+	// reason is that of the next one; empty for one that follows another.
+	reason string
 }
 
 // lookAtParked reads what is parked, each round while something is: an operator has it
@@ -46,10 +52,10 @@ func (t *term) lookAtParked(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for parked events: %w", err)
 	}
-	t.parked = parked{keys: make(map[events.Key]string, len(keys)), readAt: time.Now()}
+	t.parked = parked{keys: make(map[events.Key]parkedKey, len(keys)), readAt: time.Now()}
 	age := time.Duration(0)
 	for _, k := range keys {
-		t.parked.keys[k.Key] = ""
+		t.parked.keys[k.Key] = parkedKey{first: k.First, last: k.Last}
 		t.parked.count += k.Events
 		t.parked.retries = t.parked.retries || k.Retry && !k.Paused
 		age = max(age, k.Now.Sub(k.Oldest))
@@ -59,10 +65,10 @@ func (t *term) lookAtParked(ctx context.Context) error {
 	return nil
 }
 
-// parks reports whether the next event of the key is to be parked.
-func (t *term) parks(k events.Key) bool {
-	_, ok := t.parked.keys[k]
-	return ok
+// parks reports whether an event is to be parked.
+func (t *term) parks(e *events.Event) bool {
+	k, ok := t.parked.keys[e.Key()]
+	return ok && e.Seq >= k.first
 }
 
 // park has a rejected event parked, and later ones of its key, if that is wanted.
@@ -71,17 +77,43 @@ func (t *term) park(p part, x *sink.Rejection) bool {
 	if !t.opts.Park || at < 0 {
 		return false
 	}
-	t.parked.keys[p.wanted[at].Key()] = x.Reason
+	key := p.wanted[at].Key()
+	k, known := t.parked.keys[key]
+	if !known || x.Seq < k.first {
+		k.first = x.Seq
+	}
+	k.reason = x.Reason
+	t.parked.keys[key] = k
 	return true
 }
 
-// parkings says why each of the events is parked.
+// room is how many of the events may be parked, from the first on. Those that are parked already
+// need none.
+func (t *term) room(all []events.Event) int {
+	left := mostParked - t.parked.count
+	for i := range all {
+		if all[i].Seq > t.parked.keys[all[i].Key()].last {
+			left--
+		}
+		if left < 0 {
+			return i
+		}
+	}
+	return len(all)
+}
+
+// parkings says why each of the events is parked, and counts those that are not yet.
 func (t *term) parkings(all []events.Event) []events.Parking {
 	var parkings []events.Parking
 	for i := range all {
-		key := all[i].Key()
-		parkings = append(parkings, events.Parking{Seq: all[i].Seq, Reason: cmp.Or(t.parked.keys[key], follows)})
-		t.parked.keys[key] = ""
+		key, seq := all[i].Key(), all[i].Seq
+		k := t.parked.keys[key]
+		parkings = append(parkings, events.Parking{Seq: seq, Reason: cmp.Or(k.reason, follows)})
+		if k.reason = ""; seq > k.last {
+			k.last = seq
+			t.parked.count++
+		}
+		t.parked.keys[key] = k
 	}
 	return parkings
 }

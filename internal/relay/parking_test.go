@@ -130,6 +130,40 @@ func TestRelayRetriesParkedEvents(t *testing.T) {
 	})
 }
 
+// TestRelayDeliversAgainWhatComesBeforeTheParked has the sink lose what it had stored of a key
+// before the event that it has refused, over more batches than a round takes.
+func TestRelayDeliversAgainWhatComesBeforeTheParked(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.opts.Park = true
+		r.log.addKeys("k")
+		for range 30 {
+			r.log.addKeys("other")
+		}
+		r.log.addKeys("k", "k")
+		r.sink.reject(32)
+		r.start()
+		pass(time.Second)
+		r.log.wantParked(t, "32 too large", "33 "+follower)
+
+		s.mu.Lock()
+		delete(s.at, "orders") // Restored to before the stream, by an operator who adopts it.
+		s.fakeSink.stored = nil
+		s.mu.Unlock()
+		r.log.mu.Lock()
+		r.log.offsets["orders"], r.log.stored["orders"] = 0, events.Position{}
+		r.log.parked = r.log.parked.retry()
+		r.log.mu.Unlock()
+		r.sink.reject()
+		pass(2 * time.Minute)
+		got := r.sink.seqs("orders")
+		if len(got) != 33 || !slices.IsSorted(got) {
+			t.Errorf("stored are %v, want all 33 in order", got)
+		}
+		r.log.wantParked(t)
+	})
+}
+
 // TestRelayKeepsParkedEventsWhoseRemovalFails delivers them again: at least once.
 func TestRelayKeepsParkedEventsWhoseRemovalFails(t *testing.T) {
 	bubble(t, func(r *rig) {

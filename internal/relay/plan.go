@@ -119,9 +119,9 @@ func (p *part) stream() string { return p.events[0].Stream }
 // first event to be parked or, where that comes first, the events to be parked up to the next
 // one that the sink is given. What comes behind a parked event is delivered only once the
 // offset has moved past that: a sink that is ahead has no parked event behind the offset.
-func (p *part) next(parks func(events.Key) bool) part {
+func (p *part) next(parks func(*events.Event) bool) part {
 	at := func(parked bool) int {
-		n := slices.IndexFunc(p.wanted, func(e events.Event) bool { return parks(e.Key()) == parked })
+		n := slices.IndexFunc(p.wanted, func(e events.Event) bool { return parks(&e) == parked })
 		if n < 0 {
 			return len(p.wanted)
 		}
@@ -135,9 +135,9 @@ func (p *part) next(parks func(events.Key) bool) part {
 	return next
 }
 
-// fits is the beginning of a part that is parked for which there is room.
-func (p *part) fits(room int) part {
-	fits := (&part{after: p.after, events: p.events, wanted: p.parked}).before(min(max(room, 0), len(p.parked)))
+// fits is the beginning of a part that is parked, up to so many events.
+func (p *part) fits(n int) part {
+	fits := (&part{after: p.after, events: p.events, wanted: p.parked}).before(n)
 	fits.parked, fits.wanted = fits.wanted, nil
 	return fits
 }

@@ -246,11 +246,10 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 		last := stored[parts[i].stream()]
 		done := next[i].stored(last)
 		if len(done.parked) > 0 {
-			if done = done.fits(mostParked - t.parked.count); len(done.parked) == 0 {
+			if done = done.fits(t.room(done.parked)); len(done.parked) == 0 {
 				t.halt(parts[i].stream(), parts[i].after, errFull)
 				continue
 			}
-			t.parked.count += len(done.parked)
 		}
 		if len(done.events) > 0 {
 			t.unsettled = append(t.unsettled, events.Step{After: done.after, Events: done.events, Stored: last, Parked: t.parkings(done.parked)})

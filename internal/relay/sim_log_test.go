@@ -214,7 +214,7 @@ func (v *simLogView) Parked(ctx context.Context, _ string) ([]events.ParkedKey, 
 }
 
 func (v *simLogView) Retries(ctx context.Context, _ string, limit, _ int) ([]events.Event, error) {
-	return call(ctx, v, "retries", "", func(l *simLog) ([]events.Event, error) { return l.parked.retries(limit), nil })
+	return call(ctx, v, "retries", "", func(l *simLog) ([]events.Event, error) { return l.parked.retries(l.offsets, limit), nil })
 }
 
 func (v *simLogView) Unpark(ctx context.Context, _ string, delivered []events.Event, epoch int64) error {

@@ -106,7 +106,7 @@ SELECT $1, e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, 
  ORDER BY s.n
 ON CONFLICT (sink, event_id) DO NOTHING`,
 	Parked: `
-SELECT p.stream, p.subject, count(*), min(p.parked_at), {now}, count(p.retry_at) > 0, s.paused_at IS NOT NULL
+SELECT p.stream, p.subject, count(*), min(p.seq), max(p.seq), min(p.parked_at), {now}, count(p.retry_at) > 0, s.paused_at IS NOT NULL
   FROM obs_parked p
   LEFT JOIN obs_sink_offset s ON s.sink = p.sink AND s.stream = ''
  WHERE p.sink = $1
@@ -114,6 +114,7 @@ SELECT p.stream, p.subject, count(*), min(p.parked_at), {now}, count(p.retry_at)
 	Retries: `
 SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
   FROM obs_parked p
+  JOIN obs_sink_offset o ON o.sink = p.sink AND o.stream = p.stream AND o.last_seq >= p.seq
  WHERE p.sink = $1
    AND EXISTS (SELECT 1 FROM obs_parked m WHERE m.sink = p.sink AND m.stream = p.stream AND m.subject = p.subject AND m.retry_at IS NOT NULL)
  ORDER BY p.stream, p.seq

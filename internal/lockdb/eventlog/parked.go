@@ -52,7 +52,7 @@ func (l *Log) moveAndPark(ctx context.Context, sink string, offsets int, move []
 func (l *Log) Parked(ctx context.Context, sink string) ([]events.ParkedKey, error) {
 	return sqldb.All(ctx, l.db, "read what sink "+sink+" has refused", l.sql.SQL().Parked,
 		func(scan sqldb.Scan, k *events.ParkedKey) error {
-			return scan(&k.Stream, &k.Subject, &k.Events, sqldb.ScanTime(&k.Oldest), sqldb.ScanTime(&k.Now), &k.Retry, &k.Paused)
+			return scan(&k.Stream, &k.Subject, &k.Events, &k.First, &k.Last, sqldb.ScanTime(&k.Oldest), sqldb.ScanTime(&k.Now), &k.Retry, &k.Paused)
 		}, sink)
 }
 

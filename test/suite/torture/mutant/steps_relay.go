@@ -100,7 +100,7 @@ func positionsOfTheFeed() Step {
 func followersOfTheParked() Step {
 	return Step{
 		What:  "later events of a parked key are delivered",
-		Edits: []Edit{{parkingFile, "\t_, ok := t.parked.keys[k]\n\treturn ok\n", "\treturn t.parked.keys[k] != \"\"\n"}},
+		Edits: []Edit{{parkingFile, "return ok && e.Seq >= k.first", "return ok && k.reason != \"\""}},
 	}
 }
 
