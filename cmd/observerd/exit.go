@@ -20,6 +20,7 @@ const (
 	exitFailure       = 1
 	exitUsage         = 2
 	exitFindings      = 3
+	exitFailing       = 4
 	exitUnavailable   = 69
 	exitNotAcquired   = 75
 	exitLost          = 76
@@ -40,7 +41,8 @@ func exitCodesTopic() *cobra.Command {
     0  done, or stopped as asked
     1  failed; the message says why
     2  the command line is wrong
-    3  'observerd doctor' has found problems
+    3  'observerd doctor' has found problems; 'observerd status --exit-code': the
+       cluster is degraded, with 4 failing, with 1 that could not be told
    69  a database cannot be reached, or has pending migrations; try again later
    75  'observerd exec' did not get the lock: another holds it; 'observerd locks
        steal' did not: who holds it has changed, or shares it with another;

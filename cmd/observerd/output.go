@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/jsontext"
+
+	"github.com/observerd/observerd/internal/status"
 )
 
 // format is how a command prints its result.
@@ -209,6 +211,13 @@ func colorOf(heading, cell string) color {
 	case "LAST ERROR", "WHY", "ERROR":
 		if cell != "-" {
 			return red
+		}
+	case "LEVEL":
+		switch cell {
+		case string(status.LevelFailing):
+			return red
+		case string(status.LevelDegraded):
+			return yellow
 		}
 	case "UP":
 		if cell == "gone" {

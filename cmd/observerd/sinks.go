@@ -41,11 +41,7 @@ func (c sinkCommands) list() *cobra.Command {
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		report, err := operator.Report(ctx)
-		if err != nil {
-			return err
-		}
-		parked, _, err := operator.Parked(ctx, admin.ParkedFilter{})
-		states := sinkStates(operator.SinkTypes(), report, parked)
+		states := sinkStates(operator.SinkTypes(), report)
 		return answer(c.stdout, *output, states, err, func() error {
 			headings := []string{"SINK", "TYPE", "STATE", "NODE", "WAITING", "PARKED", "LAG", "LAST ERROR"}
 			return table(c.stdout, headings, each(states, func(s sinkState) []string {
@@ -61,7 +57,7 @@ func (c sinkCommands) list() *cobra.Command {
 
 // sinkStates sums the streams of each sink up: those of the configuration, in its order, and
 // then others that were fed once.
-func sinkStates(types []admin.SinkType, report status.Report, parked []admin.ParkedEvent) []sinkState {
+func sinkStates(types []admin.SinkType, report status.Report) []sinkState {
 	states, at := []sinkState{}, make(map[string]int)
 	for _, t := range types {
 		at[t.ID] = len(states)
@@ -84,9 +80,9 @@ func sinkStates(types []admin.SinkType, report status.Report, parked []admin.Par
 			sum.State = "failing"
 		}
 	}
-	for _, p := range parked {
+	for _, p := range report.Parked {
 		if n, known := at[p.Sink]; known {
-			states[n].Parked++
+			states[n].Parked = p.Events
 		}
 	}
 	return states

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,21 +21,30 @@ func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show nodes, types, observers, sinks and locks of the cluster",
-		Long: `Show nodes, types, observers, sinks and locks of the cluster, as the coordination
-database has them. Of an observer, EVENTS/10MIN and ROWS/10MIN are those of the polls that
+		Long: `Show whether all is well, what needs attention and what to type, and then the nodes,
+types, observers, sinks and locks of the cluster, as the coordination database has them.
+With --exit-code the exit code is 0 for ok, 3 for degraded, 4 for failing, and 1 where
+that cannot be told.
+
+Of an observer, EVENTS/10MIN and ROWS/10MIN are those of the polls that
 have ended in the last 10 minutes, and LAST ERROR stays until a poll goes well.
 
 On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 		Example: `  observerd status
   observerd status --watch
+  observerd status --exit-code
   observerd status -o json | jq '.observers[] | select(.state != "active")'`,
 		Args: takes(0, 0),
 	}
 	output, timeout, watch := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second), watchFlag(cmd)
+	coded := cmd.Flags().Bool("exit-code", false, "end with the exit code of the verdict")
+	cmd.MarkFlagsMutuallyExclusive("exit-code", "watch")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), 0, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
+		verdict := status.Verdict{}
+		err := c.operate(cmd.Context(), 0, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			show := func(ctx context.Context, w io.Writer) error {
 				report, err := operator.Report(ctx)
+				verdict = report.Verdict
 				return answer(w, *output, report, err, func() error { return printReport(w, c.painter(), report) })
 			}
 			if *watch {
@@ -42,8 +52,25 @@ On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 			}
 			return within(ctx, *timeout, c.stdout, show)
 		})
+		if !*coded {
+			return err
+		}
+		return verdictError(verdict, err)
 	}
 	return cmd
+}
+
+// verdictError has the exit code of a verdict, or of one that could not be given.
+func verdictError(v status.Verdict, err error) error {
+	switch {
+	case err != nil:
+		return codeError{exitFailure, err}
+	case v.Level == status.LevelDegraded:
+		return codeError{exitFindings, saidError{errors.New(v.Headline())}}
+	case v.Level == status.LevelFailing:
+		return codeError{exitFailing, saidError{errors.New(v.Headline())}}
+	}
+	return nil
 }
 
 // section is one table of the report.
@@ -57,7 +84,11 @@ func printReport(w io.Writer, p painter, r status.Report) error {
 	if p {
 		w = asIs(w) // The tables escape what they print.
 	}
+	fmt.Fprintln(w, p.paint(r.Verdict.Headline(), colorOf("LEVEL", string(r.Verdict.Level))))
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
+	if err := printSections(w, p, rare(attentionSection(r))); err != nil {
+		return err
+	}
 	sections := []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r.At, r.Polls), sinkSection(r.At, r.Sinks), lockSection(r)}
 	return printSections(w, p, append(sections, rare(pauseSection(r.At, r.Observers), wentBackSection(r), generationSection(r.At, r.Generations),
 		sweepSection(r.At, r.Sweeps), accountSection(r.At, r.Accounts))...))
@@ -87,6 +118,16 @@ func sectionOf[T any](title string, headings []string, values []T, row func(T) [
 	return section{title, headings, each(values, row)}
 }
 
+func attentionSection(r status.Report) section {
+	return sectionOf("NEEDS ATTENTION", []string{"WHAT", "LEVEL", "SINCE", "WHY", "RUN", "RUNBOOK"}, r.Verdict.Attention, func(a status.Attention) []string {
+		since := "-"
+		if !a.Since.IsZero() {
+			since = ago(r.At, a.Since)
+		}
+		return []string{oneLine(a.What), string(a.Level), since, oneLine(a.Why), orDash(a.Command), orDash(a.Runbook)}
+	})
+}
+
 func nodeSection(r status.Report) section {
 	headings := []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}
 	return sectionOf("NODES", headings, r.Nodes, func(n status.Node) []string {
@@ -108,7 +149,7 @@ func typeSection(r status.Report) section {
 func observerSection(r status.Report) section {
 	return sectionOf("OBSERVERS", []string{
 		"OBSERVER", "SOURCE", "STATE", "EVERY", "LAST OK", "NEXT POLL", "EVENTS/10MIN", "ROWS/10MIN", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR",
-	}, r.Observers, func(o status.Observer) []string {
+	}, failuresFirst(r.Observers), func(o status.Observer) []string {
 		events, rows := "-", "-"
 		if o.Recent.Polls > 0 {
 			events, rows = number(o.Recent.Events), number(o.Recent.Rows)
@@ -118,6 +159,20 @@ func observerSection(r status.Report) section {
 			number(o.Events), number(o.Live), number(o.Dead), spanOrDash(o.Lag), orDash(o.Newest), orDash(oneLine(o.LastError)),
 		}
 	})
+}
+
+// failuresFirst has the observers that fail, and those with poison rows, before the others.
+func failuresFirst(all []status.Observer) []status.Observer {
+	rank := func(o status.Observer) int {
+		switch {
+		case o.LastError != "":
+			return 0
+		case o.Dead > 0:
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b status.Observer) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // stateOf is the state of an observer, and for how long it lasts.

@@ -9,9 +9,6 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/schedule"
-	"github.com/observerd/observerd/internal/status"
-	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -23,128 +20,9 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 	}
 	r, err := op.db.Report(ctx, op.cfg.Scheduler.LockRegions())
 	if err == nil {
-		describe(op.cfg, &r)
+		wiring.Describe(op.cfg, &r)
 	}
 	return r, err
-}
-
-// describe adds what the configuration says.
-func describe(cfg *config.Config, r *Report) {
-	nameLocks(cfg, r)
-	d := describer{cfg: cfg, report: r, types: cfg.Types(), reading: make(map[string]bool)}
-	for _, g := range r.Generations {
-		d.reading[g.Observer] = g.FinishedAt.IsZero()
-	}
-	for i, t := range r.Types {
-		if configured, ok := d.typeNamed(t.Name); ok {
-			r.Types[i].Interval, r.Types[i].NextAt = configured.Interval, nextTurn(r, configured, t.TurnAt)
-		}
-	}
-	byID := make(map[string]status.Observer)
-	for _, o := range r.Observers {
-		byID[o.ID] = o
-	}
-	configured := make(map[string]bool)
-	for _, o := range cfg.Observers {
-		known := byID[o.ID]
-		known.ID = o.ID
-		byID[o.ID], configured[o.ID] = d.observer(o, known), true
-	}
-	r.Observers = nil
-	for _, id := range sortedKeys(byID) {
-		o := byID[id]
-		if !configured[id] {
-			o.State = status.StateRemoved
-		}
-		r.Observers = append(r.Observers, o)
-	}
-}
-
-// describer has what is worked out once for all observers: there may be thousands.
-type describer struct {
-	cfg    *config.Config
-	report *Report
-	types  []config.Type
-	// reading are the observers that are in a reading of all rows.
-	reading map[string]bool
-}
-
-// observer adds what the configuration says of an observer.
-func (d describer) observer(o config.Observer, s status.Observer) status.Observer {
-	if s.State == "" {
-		s.State = status.StateActive
-	}
-	s.Type, s.Source, s.Detect = o.Type, o.Source, o.Detect
-	next, interval := d.nextPoll(o, s)
-	s.Interval = interval
-	t, ok := d.typeNamed(o.Type)
-	switch enabled := ok && o.Enabled && t.Enabled; {
-	case enabled && isPolled(d.report, o.Type):
-		s.NextPollAt = next
-	case !enabled && s.Pause == nil:
-		s.State = status.StateDisabled
-	}
-	return s
-}
-
-// typeNamed returns a type that has observers.
-func (d describer) typeNamed(name string) (config.Type, bool) {
-	for _, t := range d.types {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return config.Type{}, false
-}
-
-// nameLocks names the locks of the configuration that strangers hold, and who feeds the
-// sinks.
-func nameLocks(cfg *config.Config, r *Report) {
-	names := make(map[string]string)
-	for _, l := range expectation(cfg).Locks {
-		names[l.Key()] = l.Name
-	}
-	feeds := make(map[string]string)
-	for i, l := range r.Locks {
-		if l.Name == "" {
-			r.Locks[i].Name = names[l.Key]
-		}
-		if l.Left > 0 {
-			feeds[l.Name] = l.Holder
-		}
-	}
-	for i, s := range r.Sinks {
-		r.Sinks[i].Node = feeds[wiring.SinkLock(s.Sink)]
-	}
-}
-
-// isPolled reports whether a live node polls the type.
-func isPolled(r *Report, name string) bool {
-	return slices.ContainsFunc(r.Nodes, func(n status.Node) bool { return !n.Gone && slices.Contains(n.Types, name) })
-}
-
-// nextTurn returns the next turn of a type whose last one was that of a tick; zero where no
-// live node polls it.
-func nextTurn(r *Report, t config.Type, last time.Time) time.Time {
-	if !isPolled(r, t.Name) {
-		return time.Time{}
-	}
-	return schedule.NextPoll(wiring.Timed(t), "", turn.Stream{At: last}, r.At)
-}
-
-// nextPoll returns when the observer is polled next, zero while it is paused without an
-// end, and the distance between its polls.
-func (d describer) nextPoll(o config.Observer, s status.Observer) (next time.Time, interval time.Duration) {
-	at, forEver := d.report.At, s.Pause != nil && s.Pause.Until.IsZero()
-	if s.Pause != nil && !forEver {
-		at = s.Pause.Until
-	}
-	last := turn.Stream{At: s.TurnAt, RetryAt: s.RetryAt, Failures: s.Failures, Unread: s.Lag > 0 || d.reading[o.ID]}
-	next, interval = wiring.NextPoll(d.cfg, d.types, o, last, at)
-	if forEver {
-		next = time.Time{}
-	}
-	return next, interval
 }
 
 // Selection says which observers a command is for: those of IDs and Type together, or All

@@ -187,6 +187,9 @@ func unanswered(err error) error {
 // says so, rather than which statement failed.
 func (a *App) Report(ctx context.Context) (status.Report, error) {
 	report, err := a.db.Report(ctx, a.cfg.Scheduler.LockRegions())
+	if err == nil {
+		wiring.Describe(a.cfg, &report)
+	}
 	if err == nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {
 		return report, err
 	}

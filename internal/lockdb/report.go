@@ -37,7 +37,7 @@ func (db *DB) Report(ctx context.Context, regions []string) (status.Report, erro
 		return r.Report, err
 	}
 	for _, part := range []func(context.Context) error{
-		r.nodes, r.types, r.observers, r.recent, r.sinks, r.locks, r.polls, r.sweeps, r.generations, r.accounts, r.wentBack,
+		r.nodes, r.types, r.observers, r.recent, r.sinks, r.parked, r.locks, r.polls, r.sweeps, r.generations, r.accounts, r.wentBack,
 	} {
 		if err := part(ctx); err != nil {
 			return r.Report, err
@@ -111,7 +111,7 @@ func (r *reporter) recent(ctx context.Context) error {
 		func(scan func(...any) error) error {
 			var stream string
 			var s status.Recent
-			err := scan(&stream, &s.Polls, &s.Failed, &s.Rows, &s.Events)
+			err := scan(&stream, &s.Polls, &s.Failed, &s.Rows, &s.Events, &s.Poison)
 			sums[stream] = s
 			return err
 		}, recentPolls.Seconds(), string(turn.OK))
@@ -131,6 +131,14 @@ func (r *reporter) sinks(ctx context.Context) error {
 		}
 		r.Sinks = append(r.Sinks, s)
 	}
+	return err
+}
+
+func (r *reporter) parked(ctx context.Context) (err error) {
+	r.Parked, err = sqldb.All(ctx, r.db.db, "sum up the parked events", r.db.sql.SQL().Report.Parked,
+		func(scan sqldb.Scan, p *status.Parked) error {
+			return scan(&p.Sink, &p.Events, sqldb.ScanTime(&p.Since))
+		})
 	return err
 }
 

@@ -11,12 +11,16 @@ import (
 // Report is the state of a cluster as its coordination database has it.
 type Report struct {
 	// At is the database's clock when the report was made.
-	At        time.Time  `json:"at"`
-	Backend   string     `json:"backend"`
+	At      time.Time `json:"at"`
+	Backend string    `json:"backend"`
+	// Verdict is what a person has to know first.
+	Verdict   Verdict    `json:"verdict"`
 	Nodes     []Node     `json:"nodes"`
 	Types     []Type     `json:"types"`
 	Observers []Observer `json:"observers"`
 	Sinks     []Sink     `json:"sinks"`
+	// Parked are the sinks that have refused events.
+	Parked []Parked `json:"parked"`
 	// Polls are the last ones, newest first.
 	Polls []Poll `json:"polls"`
 	// Locks are those of the pollers, and then others; MoreLocks is how many there
@@ -146,6 +150,8 @@ type Recent struct {
 	Failed int64         `json:"failed_polls"`
 	Rows   int64         `json:"rows"`
 	Events int64         `json:"events"`
+	// Poison are the rows that could not become an event.
+	Poison int64 `json:"poison_rows"`
 }
 
 // Poll is one poll of one observer.
@@ -181,6 +187,14 @@ type Sink struct {
 	FailedAt   time.Time `json:"failed_at,omitzero"`
 	// Pause is set while an operator, or the receiver itself, has paused the sink.
 	Pause *Pause `json:"pause,omitempty"`
+}
+
+// Parked is how many events a sink has refused, with later ones of their keys.
+type Parked struct {
+	Sink   string `json:"sink"`
+	Events int64  `json:"events"`
+	// Since is when the first of them was parked.
+	Since time.Time `json:"since"`
 }
 
 // Lock is a row of INT_LOCK.

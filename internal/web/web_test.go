@@ -375,3 +375,23 @@ func TestAVisitorWhoLeavesIsNoWarning(t *testing.T) {
 		t.Error(said.String())
 	}
 }
+
+// TestPageBeginsWithTheVerdict has one thing that needs attention.
+func TestPageBeginsWithTheVerdict(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{Verdict: status.Verdict{Level: status.LevelFailing, Attention: []status.Attention{{
+			Level: status.LevelFailing, What: "observer <orders>", Why: "column qty is not there", Command: "observerd observers show orders", Runbook: "ObserverdTypeNotSucceeding",
+		}}}}, nil
+	}
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	for _, want := range []string{
+		"<title>failing - observerd", `<p class="level failing">failing: 1 thing needs attention</p>`, "observer &lt;orders&gt;", "column qty is not there",
+		"<code>observerd observers show orders</code>", `docs/runbooks/ObserverdTypeNotSucceeding.md">`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q:\n%s", want, body)
+		}
+	}
+}

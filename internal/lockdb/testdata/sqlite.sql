@@ -529,10 +529,14 @@ DELETE FROM obs_event
 
 -- Report.Recent
 EXPLAIN
-SELECT stream, count(*), sum(CASE WHEN outcome = ?2 THEN 0 ELSE 1 END), CAST(sum(row_count) AS BIGINT), CAST(sum(event_count) AS BIGINT)
+SELECT stream, count(*), sum(CASE WHEN outcome = ?2 THEN 0 ELSE 1 END), CAST(sum(row_count) AS BIGINT), CAST(sum(event_count) AS BIGINT), CAST(sum(poison_count) AS BIGINT)
   FROM obs_poll
  WHERE finished_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
  GROUP BY stream;
+
+-- Report.Parked
+EXPLAIN
+SELECT sink, count(*), min(parked_at) FROM obs_parked GROUP BY sink ORDER BY sink;
 
 -- Report.Generations
 EXPLAIN

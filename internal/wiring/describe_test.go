@@ -1,4 +1,4 @@
-package admin
+package wiring_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // TestObserversAreDescribed has one that the configuration has not, one that was polled, and
@@ -14,7 +15,7 @@ import (
 func TestObserversAreDescribed(t *testing.T) {
 	t.Parallel()
 	const many = 3
-	cfg, r := new(config.Config), Report{At: time.Now(), Nodes: []status.Node{{Name: "a", Types: []string{"order"}}}}
+	cfg, r := new(config.Config), status.Report{At: time.Now(), Nodes: []status.Node{{Name: "a", Types: []string{"order"}}}}
 	cfg.Scheduler.Types = map[string]config.Settings{"order": {}}
 	settings := cfg.Scheduler.Types["order"]
 	settings.Enabled, settings.FixedDelay = true, 30*time.Second
@@ -27,7 +28,7 @@ func TestObserversAreDescribed(t *testing.T) {
 		}
 	}
 	cfg.Observers = append(cfg.Observers, config.Observer{ID: "stock", Type: "order", Enabled: true})
-	describe(cfg, &r)
+	wiring.Describe(cfg, &r)
 	for i, want := range map[int]string{0: status.StateRemoved, 1: status.StateBackoff, many: status.StateActive} {
 		if o := r.Observers[i]; o.State != want || o.NextPollAt.IsZero() != (want == status.StateRemoved) {
 			t.Errorf("%s is %s, polled next at %s", o.ID, o.State, o.NextPollAt)

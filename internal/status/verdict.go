@@ -1,0 +1,172 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Level is how well a cluster does.
+type Level string
+
+// The levels: at StateFailing events are late or missing, at StateDegraded they may soon be.
+const (
+	LevelOK       Level = "ok"
+	LevelDegraded Level = "degraded"
+	LevelFailing  Level = "failing"
+)
+
+// Verdict is what a person has to know first.
+type Verdict struct {
+	Level Level `json:"level"`
+	// Attention is what needs attention, the worst first.
+	Attention []Attention `json:"attention"`
+}
+
+// Attention is one thing that a person may have to act on.
+type Attention struct {
+	Level Level `json:"level"`
+	// What names it, such as "observer orders".
+	What string `json:"what"`
+	// Since is when it began, as far as that is known.
+	Since time.Time `json:"since,omitzero"`
+	Why   string    `json:"why"`
+	// Command is what to type next, Runbook the name of a page of docs/runbooks.
+	Command string `json:"command,omitempty"`
+	Runbook string `json:"runbook,omitempty"`
+}
+
+const (
+	// behind is from which lag on an observer, or a sink, needs attention; as the alerts say.
+	observerBehind = 15 * time.Minute
+	sinkBehind     = 10 * time.Minute
+)
+
+// Judge returns the verdict on a report.
+func (r Report) Judge() Verdict {
+	v := Verdict{Level: LevelOK, Attention: slices.Concat(r.nodesNeed(), r.observersNeed(), r.sinksNeed(), r.othersNeed())}
+	slices.SortStableFunc(v.Attention, func(a, b Attention) int { return cmp.Compare(b.Level.rank(), a.Level.rank()) })
+	if len(v.Attention) > 0 {
+		v.Level = v.Attention[0].Level
+	}
+	return v
+}
+
+func (l Level) rank() int { return slices.Index([]Level{LevelOK, LevelDegraded, LevelFailing}, l) }
+
+// Headline is the verdict in one line.
+func (v Verdict) Headline() string {
+	if len(v.Attention) == 0 {
+		return "ok"
+	}
+	things := "1 thing needs attention"
+	if n := len(v.Attention); n > 1 {
+		things = fmt.Sprintf("%d things need attention", n)
+	}
+	return string(v.Level) + ": " + things
+}
+
+func (r Report) nodesNeed() (all []Attention) {
+	versions, hashes := make(map[string]bool), make(map[string]bool)
+	for _, n := range r.Nodes {
+		if n.Gone {
+			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: "it died; the others have taken over", Runbook: "ObserverdSingleNodeAcquiring"})
+			continue
+		}
+		versions[n.Version], hashes[n.ConfigHash] = true, true
+		if len(n.Unreachable) > 0 {
+			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Why: "it cannot reach " + strings.Join(n.Unreachable, ", "),
+				Command: "observerd doctor", Runbook: "ObserverdTypeNotSucceeding"})
+		}
+		if len(n.Outdated) > 0 {
+			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Why: "it does not poll " + strings.Join(n.Outdated, ", ") +
+				", which the others define in another way", Command: "observerd doctor", Runbook: "ObserverdDefinitionsDiffer"})
+		}
+	}
+	switch {
+	case len(versions) == 0:
+		all = append(all, Attention{Level: LevelFailing, What: "cluster", Why: "no node is alive: nothing is polled or delivered",
+			Command: "systemctl status observerd", Runbook: "ObserverdNoLockAcquired"})
+	case len(versions) > 1:
+		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Why: "its nodes have different versions", Runbook: "ObserverdVersionsDiffer"})
+	case len(hashes) > 1:
+		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Why: "its nodes have different configurations", Command: "observerd doctor", Runbook: "ObserverdDefinitionsDiffer"})
+	}
+	return all
+}
+
+func (r Report) observersNeed() (all []Attention) {
+	for _, o := range r.Observers {
+		if o.State == StateRemoved || o.State == StateDisabled || o.State == StatePaused {
+			continue
+		}
+		a := Attention{What: "observer " + o.ID}
+		switch {
+		case o.LastError != "":
+			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.LastOKAt, o.LastError, "ObserverdTypeNotSucceeding"
+			a.Command = "observerd observers show " + o.ID
+		case o.onlyPoison():
+			a.Level, a.Why, a.Runbook = LevelFailing, "no row that it reads can become an event: all are poison", "ObserverdDeadEvents"
+			a.Command = "observerd dead list --observer " + o.ID
+		case o.Dead > 0:
+			a.Level, a.Why, a.Runbook = LevelDegraded, fmt.Sprintf("%d rows could not become an event", o.Dead), "ObserverdDeadEvents"
+			a.Command = "observerd dead list --observer " + o.ID
+		case o.Lag >= observerBehind:
+			a.Level, a.Why, a.Runbook = LevelDegraded, "its polls leave rows unread", "ObserverdObserverBehind"
+			a.Since, a.Command = r.At.Add(-o.Lag), "observerd observers show "+o.ID
+		default:
+			continue
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// onlyPoison reports whether the last polls that met rows have made events of none.
+func (o Observer) onlyPoison() bool {
+	return o.Dead > 0 && (o.Live == 0 && o.Events == 0 || o.Recent.Poison > 0 && o.Recent.Poison == o.Recent.Rows)
+}
+
+func (r Report) sinksNeed() (all []Attention) {
+	at := make(map[string]int)
+	for _, s := range r.Sinks {
+		if s.Pause != nil {
+			continue
+		}
+		a := Attention{What: "sink " + s.Sink, Command: "observerd sinks list", Runbook: "ObserverdSinkLag"}
+		switch {
+		case s.LastError != "":
+			a.Level, a.Since, a.Why = LevelFailing, s.FailedAt, s.LastError
+		case s.Lag >= sinkBehind:
+			a.Level, a.Since, a.Why = LevelDegraded, r.At.Add(-s.Lag), "events wait for it"
+		default:
+			continue
+		}
+		if n, known := at[s.Sink]; !known {
+			at[s.Sink] = len(all)
+			all = append(all, a)
+		} else if all[n].Level == a.Level && a.Since.Before(all[n].Since) {
+			all[n].Since = a.Since
+		}
+	}
+	return all
+}
+
+func (r Report) othersNeed() (all []Attention) {
+	for _, p := range r.Parked {
+		all = append(all, Attention{Level: LevelDegraded, What: "sink " + p.Sink, Since: p.Since, Why: fmt.Sprintf("%d events are parked: it has refused them, or an earlier one of their key", p.Events),
+			Command: "observerd dead list --sink " + p.Sink, Runbook: "ObserverdSinkParked"})
+	}
+	for _, a := range r.Accounts {
+		all = append(all, Attention{Level: LevelFailing, What: "account " + a.ID, Since: a.Since, Why: "the source has refused it: " + a.Reason,
+			Command: "observerd observers resume --all", Runbook: "ObserverdTypeNotSucceeding"})
+	}
+	if len(r.WentBack) > 0 {
+		b := r.WentBack[0]
+		all = append(all, Attention{Level: LevelDegraded, What: "event log", Since: b.At, Why: "it went back to an earlier state: " + b.Detail,
+			Runbook: "ObserverdLogWentBack"})
+	}
+	return all
+}
