@@ -148,7 +148,7 @@ func TestRelayDeliversAgainWhatComesBeforeTheParked(t *testing.T) {
 
 		s.mu.Lock()
 		delete(s.at, "orders") // Restored to before the stream, by an operator who adopts it.
-		s.fakeSink.stored = nil
+		s.stored = nil
 		s.mu.Unlock()
 		r.log.mu.Lock()
 		r.log.offsets["orders"], r.log.stored["orders"] = 0, events.Position{}
