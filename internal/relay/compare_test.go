@@ -299,6 +299,37 @@ func TestRelayOpensASinkAnewThatFailed(t *testing.T) {
 	})
 }
 
+// TestRelayOpensASinkAnewThatFailedWithTheLog has the log fail for a stream that the sink is not
+// given, in the step in which the sink fails for another one.
+func TestRelayOpensASinkAnewThatFailedWithTheLog(t *testing.T) {
+	bubble(t, func(r *rig) {
+		s := r.resumer()
+		r.opts.Wanted = func(e *events.Event) bool { return e.Stream == "orders" }
+		r.log.add("orders", 1)
+		r.log.add("stock", 1)
+		failing, calls := true, 0
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			if calls++; calls == 1 {
+				s.holds(r.position(1, 1), nil) // It is stored, and nobody hears of it.
+				return 0, errBroken
+			}
+			return len(batch), nil
+		})
+		r.log.fail(func(call string) error {
+			if call == "acknowledge" && failing {
+				failing = false
+				return errDown
+			}
+			return nil
+		}, nil)
+		r.start()
+		pass(time.Minute)
+		r.wantStored("orders", nil) // Not once more.
+		r.wantOffset("orders", 1)
+		r.wantOffset("stock", 1)
+	})
+}
+
 // TestRelayOpensASinkAnewThatHasExpired: it is a failure only where it does not help.
 func TestRelayOpensASinkAnewThatHasExpired(t *testing.T) {
 	bubble(t, func(r *rig) {

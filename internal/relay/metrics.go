@@ -24,39 +24,29 @@ type relayMetrics struct {
 
 func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 	labels := prometheus.Labels{"sink": sink}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
+	}
 	m := &relayMetrics{
-		delivered: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "observerd_relay_delivered_events_total", ConstLabels: labels,
-			Help: "Events that the sink has stored and that were acknowledged.",
-		}),
-		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "observerd_relay_sink_failures_total", ConstLabels: labels,
-			Help: "Attempts to open the sink, or to deliver to it, that failed.",
-		}),
-		leads: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "observerd_relay_leader", ConstLabels: labels,
-			Help: "1 while this node feeds the sink; the sum over all nodes should be 1.",
-		}),
-		halted: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "observerd_relay_halted_streams", ConstLabels: labels,
-			Help: "Streams that are not delivered: the event log has a gap, the sink rejects an event, or it holds events that the log does not know.",
-		}),
-		rewinds: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "observerd_relay_rewinds_total", ConstLabels: labels,
-			Help: "Streams of which the sink had lost events that it had stored, and that were delivered again.",
-		}),
-		paused: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "observerd_relay_paused", ConstLabels: labels,
-			Help: "1 while events wait for a sink that an operator, or its receiver, has paused.",
-		}),
-		parked: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "observerd_relay_parked_events", ConstLabels: labels,
-			Help: "Events that are parked because the sink has refused them, or an earlier one of their key, as the leading node sees it.",
-		}),
-		parkedFor: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "observerd_relay_parked_seconds", ConstLabels: labels,
-			Help: "How long the first of the parked events has been parked; 0 when there is none.",
-		}),
+		delivered: counter("observerd_relay_delivered_events_total",
+			"Events that the sink has stored and that were acknowledged."),
+		failures: counter("observerd_relay_sink_failures_total",
+			"Attempts to open the sink, or to deliver to it, that failed."),
+		leads: gauge("observerd_relay_leader",
+			"1 while this node feeds the sink; the sum over all nodes should be 1."),
+		halted: gauge("observerd_relay_halted_streams",
+			"Streams that are not delivered: the event log has a gap, the sink rejects an event, too many are parked, or it holds events that the log does not know."),
+		rewinds: counter("observerd_relay_rewinds_total",
+			"Streams of which the sink had lost events that it had stored, and that were delivered again."),
+		paused: gauge("observerd_relay_paused",
+			"1 while events wait for a sink that an operator, or its receiver, has paused."),
+		parked: gauge("observerd_relay_parked_events",
+			"Events that are parked because the sink has refused them, or an earlier one of their key, as the leading node sees it."),
+		parkedFor: gauge("observerd_relay_parked_seconds",
+			"How long the first of the parked events has been parked; 0 when there is none."),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "observerd_relay_lag_events", ConstLabels: labels,
 			Help: "Events of the stream that the sink has not stored, as the leading node sees it.",

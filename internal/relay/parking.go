@@ -16,7 +16,7 @@ import (
 const mostParked = 1000
 
 var (
-	errFull = fmt.Errorf("%d events of the sink are parked, which is the most; 'observerd dead list' shows them", mostParked)
+	errFull = fmt.Errorf("%d events of the sink are parked, and no more can be; 'observerd dead list' shows them", mostParked)
 	// follows is why an event is parked that the sink was not asked to take.
 	follows = "an earlier event of its key is parked"
 )
@@ -45,8 +45,7 @@ func (t *term) lookAtParked(ctx context.Context) error {
 	if len(t.parked.keys) == 0 && time.Since(t.parked.readAt) < comparePace {
 		return nil
 	}
-	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	keys, err := t.opts.Log.Parked(ctx, t.opts.Sink)
 	if err != nil {
@@ -160,8 +159,7 @@ func (t *term) retry(ctx context.Context) (busy bool, err error) {
 }
 
 func (t *term) retries(ctx context.Context) ([]events.Event, error) {
-	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	batch, err := t.opts.Log.Retries(ctx, t.opts.Sink, t.opts.BatchSize, t.opts.BatchBytes)
 	if err != nil {

@@ -104,8 +104,7 @@ func (t *term) plan(ctx context.Context) (*plan, error) {
 func paused(backlog []events.Backlog) bool { return len(backlog) > 0 && backlog[0].Paused }
 
 func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
-	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	backlog, err := t.opts.Log.Backlog(ctx, t.opts.Sink)
 	if err != nil {
@@ -266,6 +265,9 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 		failpoint.Hit("relay.stored")
 	}
 	if settleErr := t.settle(ctx); settleErr != nil {
+		if err != nil { // The log's failure is told, and the sink's not forgotten.
+			t.endSession()
+		}
 		return moved, nil, settleErr
 	}
 	for _, events := range delivered {
@@ -300,8 +302,7 @@ func (t *term) hand(ctx context.Context, batch []events.Event) (map[string]*even
 func (t *term) offer(ctx context.Context, batch []events.Event, deliver func(context.Context, []events.Event) (sink.Result, error)) (
 	map[string]*events.Position, map[string]*sink.Rejection, error,
 ) {
-	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	result, err := deliver(ctx, batch)
 	stored, rejected, sound := claims(batch, result)

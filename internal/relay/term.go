@@ -162,9 +162,14 @@ func (t *term) step(ctx context.Context) (busy bool, err error) {
 	return t.round(ctx)
 }
 
-func (t *term) open(ctx context.Context) error {
+// bounded is the context of one call to the event log or the sink, which is announced.
+func (t *term) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	return context.WithTimeout(ctx, t.opts.Timeout)
+}
+
+func (t *term) open(ctx context.Context) error {
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	opened, err := t.opts.Open(ctx, sink.Term{Log: t.log, Epoch: t.epoch, Restored: t.restored})
 	if err != nil {
@@ -180,8 +185,7 @@ func (t *term) open(ctx context.Context) error {
 }
 
 func (t *term) claim(ctx context.Context) error {
-	t.beat(t.opts.Timeout)
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	log, err := t.opts.Log.Claim(ctx, t.opts.Sink, t.epoch)
 	if err != nil {
@@ -237,9 +241,7 @@ func (t *term) failed(ctx context.Context, err error) error {
 func (t *term) sinkFailed(ctx context.Context, err error) error {
 	t.metrics.failures.Inc()
 	t.note(ctx, err.Error())
-	if _, ok := t.sink.(sink.Resumer); ok {
-		t.close()
-	}
+	t.endSession()
 	switch after := (*sink.RetryAfter)(nil); {
 	case errors.Is(err, sink.ErrGone):
 		t.pauseSink(ctx, err)
@@ -265,6 +267,13 @@ func (t *term) sinkFailed(ctx context.Context, err error) error {
 		t.opts.Logger.Warn("Sink fails, repeating", "err", err)
 	}
 	return nil
+}
+
+// endSession has a sink that knows its positions opened anew.
+func (t *term) endSession() {
+	if _, ok := t.sink.(sink.Resumer); ok {
+		t.close()
+	}
 }
 
 // pauseSink pauses a sink whose receiver wants no more. Where that fails, the next attempt
