@@ -23,6 +23,13 @@ func (l *fakeLog) addKeys(keys ...string) {
 	}
 }
 
+// retryParked has an operator want all parked events delivered.
+func (l *fakeLog) retryParked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parked = l.parked.retry()
+}
+
 func (l *fakeLog) wantParked(t *testing.T, want ...string) {
 	t.Helper()
 	l.mu.Lock()
@@ -100,9 +107,7 @@ func TestRelayRetriesParkedEvents(t *testing.T) {
 		r.wantMetric("observerd_relay_parked_seconds", 1)
 
 		r.sink.reject(3)
-		r.log.mu.Lock()
-		r.log.parked = r.log.parked.retry()
-		r.log.mu.Unlock()
+		r.log.retryParked()
 		pass(2 * time.Second)
 		r.wantStored("orders", []int64{1, 6, 2, 4})
 		r.log.wantParked(t, "3 too large", "5 "+follower)
@@ -116,9 +121,7 @@ func TestRelayRetriesParkedEvents(t *testing.T) {
 
 		r.sink.reject()
 		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, errBroken })
-		r.log.mu.Lock()
-		r.log.parked = r.log.parked.retry()
-		r.log.mu.Unlock()
+		r.log.retryParked()
 		pass(5 * time.Second)
 		r.wantLogged("Sink fails, repeating", 1)
 		r.sink.behave(nil)
@@ -179,9 +182,7 @@ func TestRelayKeepsParkedEventsWhoseRemovalFails(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		r.log.mu.Lock()
-		r.log.parked = r.log.parked.retry()
-		r.log.mu.Unlock()
+		r.log.retryParked()
 		pass(time.Second)
 		r.log.fail(nil, nil)
 		pass(time.Minute)
@@ -274,9 +275,7 @@ func TestRelayDeliversOthersWhileARetryFails(t *testing.T) {
 			}
 			return len(batch), nil
 		})
-		r.log.mu.Lock()
-		r.log.parked = r.log.parked.retry()
-		r.log.mu.Unlock()
+		r.log.retryParked()
 		pass(time.Second)
 		r.log.add("stock", upTo(3)...)
 		pass(10 * time.Minute)
@@ -297,9 +296,7 @@ func TestRelayRetriesBehindWhatASinkHasLost(t *testing.T) {
 		r.log.wantParked(t, "3 too large")
 		r.sink.reject()
 		s.holds(events.Ends(r.log.streams["orders"][:1], s.log, nil)[0], nil) // It lost 2.
-		r.log.mu.Lock()
-		r.log.parked = r.log.parked.retry()
-		r.log.mu.Unlock()
+		r.log.retryParked()
 		r.lock.expire(false)
 		pass(2 * time.Minute)
 		if late := r.sink.seqs("orders")[2:]; late[0] == 3 {
@@ -324,9 +321,7 @@ func TestRelayRetriesNothingWhereATargetIsAnotherOne(t *testing.T) {
 		pass(2 * time.Minute)
 		r.wantMetric("observerd_relay_halted_streams", 1)
 		r.sink.reject()
-		r.log.mu.Lock()
-		r.log.parked = r.log.parked.retry()
-		r.log.mu.Unlock()
+		r.log.retryParked()
 		pass(time.Minute)
 		r.wantStored("orders", []int64{1})
 		s.holds(events.Ends(r.log.streams["orders"][:1], s.log, nil)[0], nil) // The address is corrected.

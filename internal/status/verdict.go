@@ -11,7 +11,7 @@ import (
 // Level is how well a cluster does.
 type Level string
 
-// The levels: at StateFailing events are late or missing, at StateDegraded they may soon be.
+// The levels: at LevelFailing events are late or missing, at LevelDegraded they may soon be.
 const (
 	LevelOK       Level = "ok"
 	LevelDegraded Level = "degraded"
@@ -39,7 +39,7 @@ type Attention struct {
 }
 
 const (
-	// behind is from which lag on an observer, or a sink, needs attention; as the alerts say.
+	// An observer, or a sink, that lags by as much needs attention, as for the alerts.
 	observerBehind = 15 * time.Minute
 	sinkBehind     = 10 * time.Minute
 )
