@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,7 +147,8 @@ last; it is not read again. What could not be read of it was not kept.`,
 
 // deadChoice says which records a command is for, who runs it and why.
 type deadChoice struct {
-	ids, parked      []int64
+	records          []string
+	ids, parked      []int64 // which these are
 	observers, sinks []string
 	all              bool
 	// lists says that nothing is done to the records: those of an observer are its parked
@@ -194,6 +194,7 @@ func (c deadCommands) choose(cmd *cobra.Command, preset time.Duration,
 
 // parse reads the numbers of records, and checks that the choice is one.
 func (d *deadChoice) parse(args []string) error {
+	d.records = args
 	for _, arg := range args {
 		text, parked := strings.CutPrefix(arg, "p")
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -234,21 +235,13 @@ func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin
 			Numbers: d.parked, Sinks: d.sinks, Streams: d.observers, Key: f.Key, Since: f.Since, Data: f.Raw, Limit: f.Limit,
 		})
 	}
-	for _, id := range d.ids {
-		if !slices.ContainsFunc(rows, func(r admin.DeadRow) bool { return r.ID == id }) {
-			err = cmp.Or(err, noRecord(number(id)))
-		}
-	}
-	for _, id := range d.parked {
-		if !slices.ContainsFunc(parked, func(p admin.ParkedEvent) bool { return p.Number == id }) {
-			err = cmp.Or(err, noRecord("p"+number(id)))
+	found := append(each(rows, recordOf), each(parked, recordOfParked)...)
+	for _, id := range d.records {
+		if err == nil && !slices.ContainsFunc(found, func(r deadRecord) bool { return r.Record == id }) {
+			err = fmt.Errorf("there is no record %s; 'observerd dead list' has those that there are", id)
 		}
 	}
 	return rows, parked, now, err
-}
-
-func noRecord(id string) error {
-	return fmt.Errorf("there is no record %s; 'observerd dead list' has those that there are", id)
 }
 
 // byGroup calls do for the records of each observer, or sink. A failure of one does not keep

@@ -38,8 +38,10 @@ On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 	}
 	output, timeout, watch := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second), watchFlag(cmd)
 	coded := cmd.Flags().Bool("exit-code", false, "end with the exit code of the verdict")
-	cmd.MarkFlagsMutuallyExclusive("exit-code", "watch")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *coded && *watch {
+			return usageError{errors.New("--exit-code and --watch exclude each other")}
+		}
 		verdict := status.Verdict{}
 		err := c.operate(cmd.Context(), 0, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			show := func(ctx context.Context, w io.Writer) error {
@@ -62,15 +64,14 @@ On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 
 // verdictError has the exit code of a verdict, or of one that could not be given.
 func verdictError(v status.Verdict, err error) error {
-	switch {
-	case err != nil:
+	if err != nil {
 		return codeError{exitFailure, err}
-	case v.Level == status.LevelDegraded:
-		return codeError{exitFindings, saidError{errors.New(v.Headline())}}
-	case v.Level == status.LevelFailing:
-		return codeError{exitFailing, saidError{errors.New(v.Headline())}}
 	}
-	return nil
+	code := map[status.Level]int{status.LevelDegraded: exitFindings, status.LevelFailing: exitFailing}[v.Level]
+	if code == exitOK {
+		return nil
+	}
+	return codeError{code, saidError{errors.New(v.Headline())}}
 }
 
 // section is one table of the report.
@@ -120,11 +121,7 @@ func sectionOf[T any](title string, headings []string, values []T, row func(T) [
 
 func attentionSection(r status.Report) section {
 	return sectionOf("NEEDS ATTENTION", []string{"WHAT", "LEVEL", "SINCE", "WHY", "RUN", "RUNBOOK"}, r.Verdict.Attention, func(a status.Attention) []string {
-		since := "-"
-		if !a.Since.IsZero() {
-			since = ago(r.At, a.Since)
-		}
-		return []string{oneLine(a.What), string(a.Level), since, oneLine(a.Why), orDash(a.Command), orDash(a.Runbook)}
+		return []string{oneLine(a.What), string(a.Level), agoOrDash(r.At, a.Since), oneLine(a.Why), orDash(a.Command), orDash(a.Runbook)}
 	})
 }
 
@@ -189,14 +186,11 @@ func stateOf(now time.Time, o status.Observer) string {
 func pauseSection(now time.Time, observers []status.Observer) section {
 	paused := slices.DeleteFunc(slices.Clone(observers), func(o status.Observer) bool { return o.Pause == nil })
 	return sectionOf("PAUSED", []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}, paused, func(o status.Observer) []string {
-		since, ends := "-", "when resumed"
-		if !o.Pause.At.IsZero() {
-			since = ago(now, o.Pause.At)
-		}
+		ends := "when resumed"
 		if !o.Pause.Until.IsZero() {
 			ends = until(now, o.Pause.Until)
 		}
-		return []string{o.ID, since, ends, orDash(oneLine(o.Pause.By)), orDash(oneLine(o.Pause.Reason))}
+		return []string{o.ID, agoOrDash(now, o.Pause.At), ends, orDash(oneLine(o.Pause.By)), orDash(oneLine(o.Pause.Reason))}
 	})
 }
 
@@ -248,6 +242,14 @@ func shortKey(key string) string {
 		return key
 	}
 	return key[:8] + "-…"
+}
+
+// agoOrDash is how long ago something was; zero is not known.
+func agoOrDash(now, then time.Time) string {
+	if then.IsZero() {
+		return "-"
+	}
+	return ago(now, then)
 }
 
 // spanOrDash is a duration; 0 is none.
