@@ -201,5 +201,5 @@ CMD ["postgres", "-c", "listen_addresses=*"]`},
 		t.Logf("stood in for %s: an image made of the Debian packages of this machine's mirror", name)
 	}
 	t.Log("not compiled in a container: the stage that builds took binaries that this machine's Go had made")
-	t.Log("not run, because nothing stands in: grafana, oracle, oracle-traffic, node-oracle")
+	t.Log("not run, because nothing stands in: grafana, oracle, oracle-traffic, node-oracle, kafka, node-kafka")
 }

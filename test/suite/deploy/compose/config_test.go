@@ -99,6 +99,8 @@ func TestPasswordsAgree(t *testing.T) {
 		"traffic":        {"PGPASSWORD": "p4"},
 		"oracle":         {"ORACLE_PASSWORD": "p5", "WAREHOUSE_PASSWORD": "p3", "APP_USER_PASSWORD": "p4"},
 		"node-oracle":    {"WAREHOUSE_PASSWORD": "p3"},
+		"node-kafka":     {"WAREHOUSE_PASSWORD": "p3"},
+		"kafka":          {},
 		"oracle-traffic": {"SHOP_PASSWORD": "p4"},
 		"prometheus":     {},
 		"grafana":        {},

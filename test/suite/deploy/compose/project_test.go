@@ -59,6 +59,7 @@ func TestProfiles(t *testing.T) {
 		{nil, nil},
 		{[]string{"monitoring"}, []string{"grafana", "prometheus"}},
 		{[]string{"oracle"}, []string{"node-oracle", "oracle", "oracle-traffic"}},
+		{[]string{"kafka"}, []string{"kafka", "node-kafka"}},
 		{[]string{"monitoring", "oracle"}, []string{"grafana", "prometheus", "node-oracle", "oracle", "oracle-traffic"}},
 	} {
 		project := load(t, c.profiles)
