@@ -11,13 +11,23 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// TestReadme loads the configurations of the README, without a mistake or a warning.
-// The first is what it promises: a database of somebody's own in seven lines.
+// TestReadme loads the configurations of the README and of "A real configuration", without a
+// mistake or a warning. The first is what it promises: a database of somebody's own in seven lines.
 func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	manual, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(strings.Fields(string(readme))); n >= 1200 {
+		t.Errorf("the README has %d words, want less than 1,200", n)
+	}
+	_, found, _ := strings.Cut(string(manual), "\n## A real configuration\n")
+	found, _, _ = strings.Cut(found, "\n## ")
+	text := string(readme) + found
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, secret := range map[string]string{
@@ -27,7 +37,7 @@ func TestReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)
 	if len(blocks) != 2 {
 		t.Fatalf("the README has %d configurations, want the smallest and a real one", len(blocks))
 	}
