@@ -188,6 +188,13 @@ func TestDashboardsShow(t *testing.T) {
 	t.Parallel()
 	const byNode = "scheduler_observer_lock_acquired_by_node_total"
 	for file, wanted := range map[string][][]string{
+		"overview.json": {
+			{"stat", "ALERTS", "firing"},
+			{"stat", "observerd:nodes_acquiring:count"},
+			{"stat", "observerd_poll_last_success_age_seconds"},
+			{"stat", "observerd_relay_lag_events"},
+			{"stat", "observerd_poison_rows_total"},
+		},
 		"load-distribution.json": {
 			{"timeseries", byNode, "by (node)"},
 			{"table", byNode, "by (node, type)"},
@@ -237,6 +244,18 @@ func TestDashboardsShow(t *testing.T) {
 			if !slices.ContainsFunc(dashboards(t)[file].Panels, func(p panel) bool { return p.Type == parts[0] && p.asks(parts[1:]) }) {
 				t.Errorf("%s has no panel %q", file, parts)
 			}
+		}
+	}
+}
+
+// TestOverviewOpensTheOthers follows the links of the overview's panels.
+func TestOverviewOpensTheOthers(t *testing.T) {
+	t.Parallel()
+	all := dashboards(t)
+	overview := all["overview.json"].text
+	for file, d := range all {
+		if file != "overview.json" && !strings.Contains(overview, `"/d/`+d.UID+`?`) {
+			t.Errorf("no panel of the overview opens %s", file)
 		}
 	}
 }
