@@ -26,8 +26,10 @@ type cli struct {
 
 	configPaths []string
 	settings    []string
-	logLevel    string
-	version     bool
+	// presets are below what settings say.
+	presets  map[string]string
+	logLevel string
+	version  bool
 	// began says that the command line was understood: what fails from then
 	// on is not the fault of its form.
 	began bool
@@ -207,6 +209,9 @@ func warn(w io.Writer, warnings []config.Problem) {
 // overrides are what --set and --log-level say.
 func (c *cli) overrides() (map[string]any, error) {
 	overrides := make(map[string]any)
+	for key, value := range c.presets {
+		overrides[key] = value
+	}
 	for _, setting := range c.settings {
 		key, value, ok := strings.Cut(setting, "=")
 		if !ok || key == "" {

@@ -68,22 +68,14 @@ func (r *initRun) run(cmd *cobra.Command) error {
 	if err := r.checkOut(); err != nil {
 		return err
 	}
-	if o.PasswordFile != "" {
-		text, err := os.ReadFile(o.PasswordFile)
-		if err != nil {
-			return fmt.Errorf("--password-file: %w; name a file that holds the password", err)
-		}
-		if o.Password = strings.TrimRight(string(text), "\r\n"); o.Password == "" {
-			return usageError{errors.New("--password-file: the file is empty; write the password into it")}
-		}
+	var err error
+	if o.Password, err = passwordIn(o.PasswordFile); err != nil {
+		return err
 	}
 	made, err := admin.Init(cmd.Context(), o)
-	var argument admin.ArgumentError
 	switch {
-	case errors.As(err, &argument):
-		return usageError{err}
 	case err != nil:
-		return err
+		return argumentFault(err)
 	case o.Out == "":
 		_, err := io.WriteString(r.stdout, made.Text)
 		return err
@@ -97,6 +89,31 @@ func (r *initRun) run(cmd *cobra.Command) error {
 	}
 	fmt.Fprintf(r.stderr, "next: observerd validate --config %s\n", o.Out)
 	return nil
+}
+
+// passwordIn reads the file of --password-file; without one there is no password.
+func passwordIn(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("--password-file: %w; name a file that holds the password", err)
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if password == "" {
+		return "", usageError{errors.New("--password-file: the file is empty; write the password into it")}
+	}
+	return password, nil
+}
+
+// argumentFault makes a fault of the arguments one of the command line.
+func argumentFault(err error) error {
+	var argument admin.ArgumentError
+	if errors.As(err, &argument) {
+		return usageError{err}
+	}
+	return err
 }
 
 // checkOut refuses early: the look at a database may take a while.

@@ -34,12 +34,27 @@ wrong changes nothing; the log names its mistakes. The SIGHUP of a terminal
 that was closed ends the node as SIGTERM does, if its log went to the terminal.
 
 Logs go to stderr. stdout carries the events of stdout sinks, one a line: as JSON,
-or on a terminal in columns for people (format: json and format: pretty).`,
+or on a terminal in columns for people (format: json and format: pretty).
+
+With --source the node needs no configuration file: it polls tables of that database
+every 2 seconds and prints their events. What it remembers is in a temporary folder,
+which is removed at its end, so each run begins with all rows. It logs warnings and
+errors alone. --set and --log-level change this as they change a file.`,
 		Example: `  observerd run
   observerd run --config /etc/observerd/config.yaml
-  observerd run --with-sample | jq .data`,
+  observerd run --with-sample | jq .data
+  observerd run --source sqlite:shop.db --table stock --timestamp updated_at`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runNode(cmd.Context(), feed) },
+	}
+	quick := c.quickFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := quick.check(cmd, feed); err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("source") {
+			return quick.run(cmd.Context())
+		}
+		return c.runNode(cmd.Context(), feed)
 	}
 	cmd.Flags().BoolVar((*bool)(&feed), "with-sample", false, "make and feed the sample warehouse, an SQLite file that is the source warehouse, while the node runs")
 	return cmd

@@ -175,12 +175,12 @@ func (v *validator) print(r validation) error {
 	return nil
 }
 
-func (v *validator) printFindings(findings []admin.Finding) {
+func (c *cli) printFindings(findings []admin.Finding) {
 	for _, f := range findings {
 		if f.Severity == admin.SeverityWarning {
-			fmt.Fprint(v.stderr, "warning: ")
+			fmt.Fprint(c.stderr, "warning: ")
 		}
-		fmt.Fprintf(v.stderr, "%s: %s\n", f.Subject, f.Text)
+		fmt.Fprintf(c.stderr, "%s: %s\n", f.Subject, f.Text)
 	}
 }
 

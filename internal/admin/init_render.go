@@ -56,7 +56,7 @@ var (
 
 // yamlText writes a value of others, in which ${ is no variable.
 func yamlText(value string) string {
-	return quoted(strings.ReplaceAll(value, "${", "$${"))
+	return quoted(literal(value))
 }
 
 func quoted(value string) string {
