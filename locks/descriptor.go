@@ -90,12 +90,15 @@ func (d Descriptor) Key() string {
 	return join(append([]string{d.Subject}, d.Resources...))
 }
 
-// Parse reads the text of a descriptor, as [Descriptor.String] writes it. The TTL, which is
-// not in it, is 0: that means [DefaultTTL]. The error is a [*DescriptorError]. Whether
+// Parse reads the text of a descriptor, as [Descriptor.String] writes it, or a name without a
+// colon, which stands for [Name] of it. The TTL, which is not in it, is 0: that means [DefaultTTL]. The error is a [*DescriptorError]. Whether
 // subject and predicate are known is checked by the [Manager].
 func Parse(text string) (Descriptor, error) {
 	d, err := split(text)
 	switch {
+	case text != "" && !strings.Contains(text, ":"):
+		d = Name(text)
+		d.TTL = 0
 	case err != nil:
 		return Descriptor{}, err
 	case d.Mode == "":
@@ -111,7 +114,7 @@ func Parse(text string) (Descriptor, error) {
 func split(text string) (Descriptor, error) {
 	parts := strings.Split(text, ":")
 	if parts[0] != "lock" || len(parts) < 5 {
-		return Descriptor{}, &DescriptorError{"lock", text, "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3"}
+		return Descriptor{}, &DescriptorError{"lock", text, "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons, such as nightly-report"}
 	}
 	for i, part := range parts {
 		parts[i] = unescaper.Replace(part)

@@ -88,11 +88,23 @@ func TestEveryTextIsReadBack(t *testing.T) {
 	})
 }
 
+// A name without a colon is the lock of locks.Name, in all that Parse is for.
+func TestPlainNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"nightly-report", "lock", "100%"} {
+		want := locks.Name(name)
+		if got, err := locks.Parse(name); err != nil || got.TTL != 0 || got.String() != want.String() {
+			t.Errorf("%s was read as %v, %v; want %v", name, got, err, want)
+		}
+	}
+}
+
 func TestTextsThatAreNoLocks(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                      `lock is not a lock; write lock:MODE:`,
-		"page":                                  "is not a lock",
+		"page:1":                                "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons",
+		" nightly":                              "has blanks around it",
 		"lock:exclusive:page:extracting":        "is not a lock",
 		"lock:exclusive:page:extracting:":       "resources have nothing as number 1",
 		"lock:exclusive::extracting:a":          "subject is missing",
@@ -135,6 +147,9 @@ func TestDescriptorsThatAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*locks.Descriptor){
 		"ttl \"-1s\" is not positive":                                       func(d *locks.Descriptor) { d.TTL = -time.Second },
 		`subject "invoise" is not known; write invoice`:                     func(d *locks.Descriptor) { d.Subject = "invoise" },
+		`subject "report" is not known; there is fileset, document, page, consolidation-job, extraction-job, schema, queue-job, audit, name, invoice, ` +
+			`or add it to locks.subjects in the configuration (in Go: Options.Subjects); and predicate "running" is not known; there is processing, reading, ` +
+			`writing, triggering, completing, validating, consolidating, extracting, or add it to locks.predicates in the configuration (in Go: Options.Predicates)`: func(d *locks.Descriptor) { d.Subject, d.Predicate = "report", "running" },
 		`predicate "procesing" is not known; write process`:                 func(d *locks.Descriptor) { d.Predicate = "procesing" },
 		"resources are missing":                                             func(d *locks.Descriptor) { d.Resources = nil },
 		`lock "lock:exclusive:invoice:processing:1\u200b" has U+200B in it`: func(d *locks.Descriptor) { d.Resources = []string{"1\u200b"} },

@@ -3,6 +3,7 @@ package locks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/observerd/observerd/internal/nearest"
 )
@@ -101,17 +102,28 @@ func newVocabulary(o Options) vocabulary {
 	return vocabulary{append(Subjects(), o.Subjects...), append(Predicates(), o.Predicates...)}
 }
 
-// check returns a [*DescriptorError] for a word that is not known.
+// check returns a [*DescriptorError] for the words that are not known.
 func (v vocabulary) check(d Descriptor) error {
+	var wrong *DescriptorError
 	if !slices.Contains(v.subjects, d.Subject) {
-		return unknown("subject", d.Subject, v.subjects)
+		wrong = unknown("subject", d.Subject, v.subjects)
 	}
 	if !slices.Contains(v.predicates, d.Predicate) {
-		return unknown("predicate", d.Predicate, v.predicates)
+		predicate := unknown("predicate", d.Predicate, v.predicates)
+		if wrong == nil {
+			return predicate
+		}
+		wrong.Reason += "; and " + predicate.Error()
 	}
-	return nil
+	if wrong == nil {
+		return nil
+	}
+	return wrong
 }
 
-func unknown(field, word string, known []string) error {
-	return &DescriptorError{field, word, "is not known; " + nearest.Suggest(word, known)}
+// unknown names the keys and the options that make a word known.
+func unknown(field, word string, known []string) *DescriptorError {
+	option := map[string]string{"subject": "Subjects", "predicate": "Predicates"}[field]
+	return &DescriptorError{field, word, fmt.Sprintf("is not known; %s, or add it to locks.%s in the configuration (in Go: Options.%s)",
+		nearest.Suggest(word, known), strings.ToLower(option), option)}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +27,8 @@ type cli struct {
 	stdout, stderr io.Writer
 
 	configPaths []string
+	// configGiven says that --config was given.
+	configGiven bool
 	settings    []string
 	// presets are below what settings say.
 	presets  map[string]string
@@ -83,7 +87,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              c.runRoot,
-		PersistentPreRun:  func(*cobra.Command, []string) { c.began = true },
+		PersistentPreRun:  func(cmd *cobra.Command, _ []string) { c.began, c.configGiven = true, cmd.Flags().Changed("config") },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.Flags().BoolVar(&c.version, "version", false, "print the version, as 'observerd version' does")
@@ -177,8 +181,9 @@ func refuseStrangers(root *cobra.Command) {
 // would look well and poll nothing.
 var errNoConfig = usageError{errors.New("--config is empty; name a file")}
 
-// loadConfig loads the configuration as the global flags say. The error of a
-// mistake in the configuration is a [*config.Error].
+// loadConfig loads the configuration as the global flags say: without a file where there is
+// none and --set has what it is read for, the database. The error of a mistake in the
+// configuration is a [*config.Error].
 func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
 	if slices.Contains(c.configPaths, "") {
 		return nil, nil, errNoConfig
@@ -187,8 +192,16 @@ func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	paths := c.configPaths
+	_, byURL := overrides["database.url"]
+	_, byFile := overrides["database.url-file"]
+	if !c.configGiven && (byURL || byFile) && len(paths) == 1 {
+		if _, err := os.Stat(paths[0]); errors.Is(err, fs.ErrNotExist) {
+			paths = nil
+		}
+	}
 	return config.Load(config.Options{
-		Paths: c.configPaths, Kinds: wiring.Kinds(), Environ: c.environ, Overrides: overrides, FlagNames: map[string]string{"log.level": "--log-level"},
+		Paths: paths, Kinds: wiring.Kinds(), Environ: c.environ, Overrides: overrides, FlagNames: map[string]string{"log.level": "--log-level"},
 	})
 }
 

@@ -63,20 +63,26 @@ grace.
 The command inherits stdin, stdout and stderr. Signals are passed on to it and to what
 it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
 
+A plain name, without colons, is an exclusive lock of that name. The other form describes
+what is locked, with words of docs/locks.md or of locks.subjects and locks.predicates. With
+--set database.url=URL no configuration file is needed.
+
 Without --wait, a lock that is held is tried again after about 1, 2, 4, 8 and 16
 seconds, and whenever the turn of this process has come.
 
 The exit code is the command's; 75 if the lock was not to be had, 76 if it was lost or its
 release was not answered, 127 if there is no such command and 126 if it cannot be
 executed. See 'observerd help exit-codes' for the others.`,
-		Example: `  observerd exec --lock lock:exclusive:audit:processing:status-reconciliation --ttl 300s --wait 30s -- ./audit.sh
+		Example: `  observerd exec --lock nightly-report -- ./report.sh
+  observerd exec --set database.url=postgres://locks@db.example.org/locks --lock nightly-report -- ./report.sh
+  observerd exec --lock lock:exclusive:audit:processing:status-reconciliation --ttl 300s --wait 30s -- ./audit.sh
   observerd exec --subject page --predicate extracting --resource fs-1 --resource doc-2 --resource 3 -- make extract
   observerd exec --subject schema --predicate reading --resource tenant-123 --shared -- ./report.sh`,
 		RunE: e.run,
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
-	flags.StringVar(&e.text, "lock", "", "the whole lock, as `lock:MODE:SUBJECT:PREDICATE:RESOURCE:…`")
+	flags.StringVar(&e.text, "lock", "", "the whole lock: a `NAME` such as nightly-report, or lock:MODE:SUBJECT:PREDICATE:RESOURCE:…")
 	flags.StringVar(&e.subject, "subject", "", "what is protected, such as page")
 	flags.StringVar(&e.predicate, "predicate", "", "what is done, such as extracting")
 	flags.StringArrayVar(&e.resources, "resource", nil, "the `name` of what is protected, from the general to the particular; repeat it")
@@ -274,7 +280,7 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 	case e.text != "" && (parts || e.shared):
 		return d, errors.New("--lock is the whole lock; leave out --subject, --predicate, --resource and --shared")
 	case e.text == "" && !parts:
-		return d, errors.New("the lock is missing; write --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
+		return d, errors.New("the lock is missing; write --lock NAME, --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
 	}
 	switch {
 	case e.ttl <= 0:
