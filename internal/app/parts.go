@@ -150,6 +150,7 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 		},
 		Types: types, Keeper: a.keeper, Store: a.db.Schedule(), Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		Connections:     a.cfg.Database.PoolSize,
+		Quiet:           a.cfg.Log.Cycles == "quiet",
 		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.loops.Beat,
 	}), nil
 }

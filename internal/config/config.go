@@ -71,4 +71,7 @@ type Log struct {
 	// Format is tint (coloured lines), json, or auto, which is tint on a
 	// terminal and json elsewhere. Default: auto.
 	Format string `key:"format" default:"auto" oneof:"auto|tint|json"`
+	// Cycles is all, or quiet: then turns without events and errors are logged at debug, and
+	// summed up each hour. Default: all.
+	Cycles string `key:"cycles" default:"all" oneof:"all|quiet"`
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,6 +13,8 @@ type cycles struct {
 	log     *slog.Logger
 	metrics *metrics
 	types   []Type
+	// quiet puts the lines of turns without events and errors at DEBUG, see [Options.Quiet].
+	quiet bool
 
 	mu   sync.Mutex
 	open map[time.Time]*cycle
@@ -19,18 +22,25 @@ type cycles struct {
 	// busy with an earlier one is not waited for.
 	next map[string]time.Time
 	busy map[string]bool
+	// tallies are those of each type since the hour began.
+	hour    time.Time
+	tallies map[string]*tally
 }
+
+// tally counts for the summary of an hour.
+type tally struct{ turns, polls, events, errors int64 }
 
 type cycle struct {
 	began, ended    time.Time       // ended is when the latest of its turns did
 	waiting         map[string]bool // due, not begun yet
 	running         int
 	locked, skipped int
+	news            bool // a turn had events or errors
 }
 
-func newCycles(log *slog.Logger, m *metrics, types []Type) *cycles {
+func newCycles(log *slog.Logger, m *metrics, types []Type, quiet bool) *cycles {
 	return &cycles{
-		log: log, metrics: m, types: types,
+		log: log, metrics: m, types: types, quiet: quiet, tallies: make(map[string]*tally),
 		open: make(map[time.Time]*cycle), next: make(map[string]time.Time), busy: make(map[string]bool),
 	}
 }
@@ -53,12 +63,59 @@ func (c *cycles) begin(at time.Time, typ string) {
 	if cy == nil {
 		cy = &cycle{began: time.Now(), waiting: c.due(at)}
 		c.open[at] = cy
-		c.log.Info("Starting scheduled polling cycle for all observer types", "tick", at)
+		c.summarise(at.Truncate(time.Hour))
+		c.log.Log(context.Background(), c.level(false), "Starting scheduled polling cycle for all observer types", "tick", at)
 	}
 	delete(cy.waiting, typ)
 	cy.running++
 	c.busy[typ] = true
 	c.next[typ] = at.Add(1)
+}
+
+// level is that of a line of a turn; news says that the turn is known to have events or errors.
+func (c *cycles) level(news bool) slog.Level {
+	if c.quiet && !news {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// polled counts what a turn has found, and returns the level of its line.
+func (c *cycles) polled(at time.Time, typ string, found tally) slog.Level {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum := c.tallies[typ]
+	if sum == nil {
+		sum = new(tally)
+		c.tallies[typ] = sum
+	}
+	sum.turns++
+	sum.polls += found.polls
+	sum.events += found.events
+	sum.errors += found.errors
+	news := found.events > 0 || found.errors > 0
+	if cy := c.open[at]; cy != nil {
+		cy.news = cy.news || news
+	}
+	return c.level(news)
+}
+
+// summarise logs what the turns of the former hour have found, once a new one has begun.
+func (c *cycles) summarise(hour time.Time) {
+	if !hour.After(c.hour) {
+		return
+	}
+	var types []any
+	for _, typ := range c.types {
+		if sum := c.tallies[typ.Name]; sum != nil {
+			types = append(types, slog.Group(typ.Name, "turns", sum.turns, "polls", sum.polls, "events", sum.events, "errors", sum.errors))
+		}
+	}
+	if c.quiet && len(types) > 0 {
+		c.log.Info("Polling summary", "since", c.hour, slog.Group("types", types...))
+	}
+	c.hour = hour
+	clear(c.tallies)
 }
 
 // due returns the types that will begin a turn of that tick. A type whose turn still
@@ -109,6 +166,6 @@ func (c *cycles) close(at time.Time, cy *cycle) {
 	c.metrics.cycle.Observe(took.Seconds())
 	c.metrics.cycleLocked.Set(float64(cy.locked))
 	c.metrics.cycleSkipped.Set(float64(cy.skipped))
-	c.log.Info("Polling cycle completed for all observer types",
+	c.log.Log(context.Background(), c.level(cy.news), "Polling cycle completed for all observer types",
 		"tick", at, "locked", cy.locked, "skipped", cy.skipped, "duration", took)
 }

@@ -55,6 +55,9 @@ type Options struct {
 	// ShutdownTimeout is how long Stop waits for polls to finish or abandon
 	// their chunk; 0 means 20 s.
 	ShutdownTimeout time.Duration
+	// Quiet puts the records of each turn without events and errors at DEBUG, and adds one of
+	// each hour that sums the turns up.
+	Quiet bool
 	// Logger receives the scheduler's records; nil discards them.
 	Logger *slog.Logger
 	// Registerer receives the metrics; nil registers none.

@@ -67,10 +67,14 @@ func (s *results) complete() bool {
 func (s *results) report(r *run, took time.Duration) {
 	var stats observer.Stats
 	unreachable := false
+	found := tally{polls: int64(len(s.all))}
 	for _, p := range s.all {
 		stats.Rows += p.stats.Rows
 		stats.Events += p.stats.Events
 		stats.Poison += p.stats.Poison
+		if p.outcome != turn.OK && p.outcome != abandoned || p.stats.Poison > 0 {
+			found.errors++
+		}
 		unreachable = unreachable || p.outcome == turn.Unreachable
 	}
 	if len(s.all) == 0 {
@@ -83,7 +87,8 @@ func (s *results) report(r *run, took time.Duration) {
 		r.metrics.polling.WithLabelValues(r.typ.Name).Observe(took.Seconds())
 	}
 	r.membership.reached(r.typ, !unreachable)
-	r.log.Info("Completed polling", "tick", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.all),
+	found.events = stats.Events
+	r.log.Log(r.ctx, r.cycles.polled(r.at, r.typ.Name, found), "Completed polling", "tick", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.all),
 		"rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", took)
 }
 

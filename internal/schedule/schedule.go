@@ -73,7 +73,7 @@ func New(o Options) *Scheduler {
 		opts:       o,
 		metrics:    m,
 		clock:      c,
-		cycles:     newCycles(o.Logger, m, o.Types),
+		cycles:     newCycles(o.Logger, m, o.Types, o.Quiet),
 		outages:    &outageLog{log: o.Logger},
 		membership: newMembership(o.Node, o.Store),
 		admission:  newAdmission(o.Connections, m),

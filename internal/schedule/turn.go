@@ -45,7 +45,7 @@ func (r *run) turn(ctx context.Context) bool {
 	began := time.Now()
 	defer r.release(ctx, lease, began)
 	failpoint.Hit("lease.acquired")
-	r.log.Info("Lock acquired", "fence", lease.Fence())
+	r.log.Log(ctx, r.cycles.level(false), "Lock acquired", "fence", lease.Fence())
 	r.typ.Activity.lockAcquired()
 	r.metrics.acquired.WithLabelValues(r.typ.Name).Inc()
 	r.metrics.acquiredByNode.WithLabelValues(r.opts.Node.Name, r.typ.Name).Inc()
