@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // lookEvery is the time between two looks at the event log.
@@ -32,7 +33,9 @@ data that is cut where it is long. Those of one observer are in their order, tho
 of several by the time at which they were committed.
 
 --from and --since count by that time, too, which is the observedtime of an event
-and the column OBSERVED. All times are in UTC.`,
+and the column OBSERVED. All times are in UTC.
+
+With -f it may be called before the first node has made the tables: it waits for them.`,
 		Example: `  observerd events tail
   observerd events tail warehouse-orders -n 100 -f | jq .data
   observerd events tail --from 2026-11-20
@@ -73,11 +76,27 @@ and the column OBSERVED. All times are in UTC.`,
 			*timeout = 0
 		}
 		output.print(c.stdout, &o)
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			return operator.Tail(ctx, o)
-		})
+		return c.tail(cmd.Context(), *timeout, o)
 	}
 	return cmd
+}
+
+// tail shows events. While it follows, it waits for the tables that the first node makes.
+func (c *cli) tail(ctx context.Context, timeout time.Duration, o admin.TailOptions) error {
+	for said := false; ; said = true {
+		err := c.operate(ctx, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error { return operator.Tail(ctx, o) })
+		switch {
+		case !admin.NotStarted(err):
+			return err
+		case !o.Follow:
+			return fmt.Errorf("%w; use -f to wait for that", err)
+		case !said:
+			fmt.Fprintf(c.stderr, "waiting: %v\n", err)
+		}
+		if !wait.For(ctx, lookEvery) {
+			return nil
+		}
+	}
 }
 
 // timeLayouts are the times that --from takes; those without a zone are in UTC.

@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // Event is an event of the log, see package events.
@@ -48,6 +49,11 @@ type TailOptions struct {
 	Emit func(e *Event, line []byte) error
 	// Shown is called after the events of each look. An error of either ends the tail.
 	Shown func() error
+}
+
+// NotStarted reports whether the tables are missing that the first node makes.
+func NotStarted(err error) bool {
+	return errors.Is(err, wiring.ErrAbsent) || errors.Is(err, sqldb.ErrPending)
 }
 
 // Tail reads the event log. While it follows, it waits for a database that
