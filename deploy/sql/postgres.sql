@@ -1,5 +1,6 @@
 -- What observerd needs on a PostgreSQL database that it reads, and nothing more.
--- Run it as the owner of the tables, or a superuser, in the database itself:
+-- Run it as the owner of the tables, or a superuser, in the database itself, after the
+-- tables were created:
 --
 --   psql -v reader=observerd -v password=… -v schema=wms -f postgres.sql DATABASE
 --
@@ -11,7 +12,10 @@ CREATE ROLE :"reader" LOGIN PASSWORD :'password' CONNECTION LIMIT 20;
 ALTER ROLE :"reader" SET default_transaction_read_only = on;
 
 -- The tables. Without this: "permission denied", and the observer stops. For
--- less, grant SELECT on single tables, or on views made for the purpose.
+-- less, grant SELECT on single tables, or on views made for the purpose. This grants
+-- it on the tables that exist now. For a table that is created later, repeat the
+-- second line, or let its owner grant it beforehand:
+--   ALTER DEFAULT PRIVILEGES IN SCHEMA :"schema" GRANT SELECT ON TABLES TO :"reader";
 GRANT USAGE ON SCHEMA :"schema" TO :"reader";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"reader";
 
