@@ -37,7 +37,7 @@ becomes an event twice: rows that were observed are recognised.
 It is for what lies before the start of an observer, and for what a timestamp that
 was set back has hidden. An interrupted backfill goes on where it was when the
 command is called again without --from and --to, on any host.`,
-		Example: `  observerd observers backfill warehouse-orders --from 2026-01-01T00:00:00Z --rate 2000
+		Example: `  observerd observers backfill warehouse-orders --from 2026-01-01 --rate 2000
   observerd observers backfill warehouse-orders            go on with it
   observerd observers backfill warehouse-orders --status
   observerd observers backfill warehouse-orders --cancel`,
@@ -46,7 +46,7 @@ command is called again without --from and --to, on any host.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&b.from, "from", "", "the first `timestamp`, in RFC 3339; the beginning of the source by default")
+	flags.StringVar(&b.from, "from", "", "the first `timestamp`, such as 2026-01-31 or 2026-01-31T09:00:00Z, without a zone in UTC; the beginning of the source by default")
 	flags.StringVar(&b.to, "to", "", "the first `timestamp` that is not read any more; the low-water mark by default")
 	flags.Float64Var(&b.rate, "rate", 0, "read at most so many `rows` a second; max-rate of the observer by default")
 	flags.BoolVar(&b.cancel, "cancel", false, "end the backfill that is running; what was read stays")
@@ -76,9 +76,9 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		if bound.text == "" {
 			continue
 		}
-		at, err := time.Parse(time.RFC3339, bound.text)
+		at, err := parseTime(bound.text)
 		if err != nil {
-			return usageError{fmt.Errorf("%s is not a timestamp; write it as 2026-01-31T00:00:00Z", bound.flag)}
+			return usageError{fmt.Errorf("%s is not a time; set it as 2026-01-31 or 2026-01-31T09:00:00Z", bound.flag)}
 		}
 		*bound.at = at
 	}

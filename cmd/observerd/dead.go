@@ -238,7 +238,7 @@ func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin
 	found := append(each(rows, recordOf), each(parked, recordOfParked)...)
 	for _, id := range d.records {
 		if err == nil && !slices.ContainsFunc(found, func(r deadRecord) bool { return r.Record == id }) {
-			err = fmt.Errorf("there is no record %s; 'observerd dead list' has those that there are", id)
+			err = codeError{exitUsage, fmt.Errorf("there is no record %s; 'observerd dead list' has those that there are", id)}
 		}
 	}
 	return rows, parked, now, err

@@ -47,22 +47,23 @@ With -f it may be called before the first node has made the tables: it waits for
 	*output = ""
 	cmd.Flag("output").DefValue = "text on a terminal, json elsewhere"
 	timeout := timeoutFlag(cmd, 30*time.Second)
-	cmd.Flags().IntVarP(&o.Last, "lines", "n", 20, "how many `events` of each observer")
+	cmd.Flags().IntVarP(&o.Last, "limit", "n", 20, "how many `events` of each observer")
+	renamed(cmd, "lines", "limit")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with new events, until interrupted; --timeout does not count then")
 	cmd.Flags().StringVar(&from, "from", "", "the first `event`, by its sequence, or by a time such as 2026-11-20 or 2026-11-20T09:00:00Z")
 	cmd.Flags().Var(positive(&o.Since), "since", "events of this time until now, such as 2h")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		begins := 0
-		for _, flag := range []string{"lines", "from", "since"} {
+		for _, flag := range []string{"limit", "from", "since"} {
 			if cmd.Flags().Changed(flag) {
 				begins++
 			}
 		}
 		switch {
 		case begins > 1:
-			return usageError{errors.New("-n, --from and --since exclude each other")}
+			return usageError{errors.New("--limit, --from and --since exclude each other")}
 		case o.Last < 0:
-			return usageError{errors.New("-n is negative")}
+			return usageError{errors.New("--limit is negative; set 0 or more")}
 		case cmd.Flags().Changed("from"):
 			var err error
 			if o.FromSeq, o.From, err = parseFrom(from); err != nil {
@@ -102,15 +103,23 @@ func (c *cli) tail(ctx context.Context, timeout time.Duration, o admin.TailOptio
 // timeLayouts are the times that --from takes; those without a zone are in UTC.
 var timeLayouts = []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04"}
 
+// parseTime reads a time in one of the timeLayouts.
+func parseTime(text string) (at time.Time, err error) {
+	for _, layout := range timeLayouts {
+		if at, err = time.Parse(layout, text); err == nil {
+			break
+		}
+	}
+	return at, err
+}
+
 // parseFrom reads a sequence number or a time.
 func parseFrom(text string) (seq int64, at time.Time, err error) {
 	if seq, err = strconv.ParseInt(text, 10, 64); err == nil && seq > 0 {
 		return seq, time.Time{}, nil
 	}
-	for _, layout := range timeLayouts {
-		if at, err = time.Parse(layout, text); err == nil {
-			return 0, at, nil
-		}
+	if at, err = parseTime(text); err == nil {
+		return 0, at, nil
 	}
 	return 0, time.Time{}, usageError{errors.New("--from is neither a sequence number from 1 nor a time; write 42, 2026-11-20 or 2026-11-20T09:00:00Z")}
 }

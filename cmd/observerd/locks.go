@@ -300,14 +300,15 @@ count for the predicate of the last holder.
 How many locks are acquired in a second, and how long that takes, each process knows of
 itself: see the metrics of package locks. Only the coordination database keeps counts.`,
 		Example: `  observerd locks stats
-  observerd locks stats --top 50 -o json`,
+  observerd locks stats --limit 50 -o json`,
 		Args: takes(0, 0),
 	}
-	top := cmd.Flags().Int("top", 10, "how many of the locks for which most have failed")
+	top := cmd.Flags().Int("limit", 10, "how many of the locks for which most have failed")
+	renamed(cmd, "top", "limit")
 	output, ask := outputFlag(cmd), c.asks(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *top <= 0 {
-			return usageError{errors.New("--top is not positive")}
+			return usageError{errors.New("--limit is not positive")}
 		}
 		return ask(func(ctx context.Context, system admin.LockSystem) error {
 			s, err := system.Stats(ctx, *top)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/observerd/observerd/internal/jsontext"
 
@@ -90,6 +91,16 @@ func limitFlag(cmd *cobra.Command) *int {
 		return nil
 	}}, "limit", "the most that are listed; 0 means all")
 	return &limit
+}
+
+// renamed lets a flag be set by its former name, which no help shows.
+func renamed(cmd *cobra.Command, former, now string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == former {
+			name = now
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // oneMore is what the database is asked for, to see that there are more than the limit.
