@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/pgsession"
 )
 
 // sessionError says in one line why there is no session, where the driver's own error
@@ -92,6 +94,8 @@ func reasonOf(attempt error) string {
 		return "connection refused; does the server run, and are host and port right in database.url?"
 	case errors.Is(attempt, io.EOF), errors.Is(attempt, io.ErrUnexpectedEOF), errors.Is(attempt, syscall.ECONNRESET):
 		return "the connection was closed; is it PostgreSQL that listens there?"
+	case pgsession.IsForeign(attempt):
+		return "the server does not answer as PostgreSQL does; are host and port right in database.url?"
 	}
 	return cause(attempt)
 }

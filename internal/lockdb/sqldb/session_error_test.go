@@ -27,6 +27,11 @@ func TestSessionErrorsAreOneLine(t *testing.T) {
 	closed := listen(t, func(c net.Conn) { startup(c) })
 	plain := listen(t, func(c net.Conn) { startup(c); _, _ = c.Write([]byte("N")) })
 	nobody := "127.0.0.1:1"
+	// As MariaDB does: what it says first may be taken for a message, of a type that comes later.
+	foreign := func(greeting string) string {
+		return listen(t, func(c net.Conn) { _, _ = c.Write([]byte(greeting)); startup(c) })
+	}
+	const other = ": the server does not answer as PostgreSQL does; are host and port right in database.url?"
 	for name, c := range map[string]struct {
 		address, options, want string
 	}{
@@ -40,6 +45,8 @@ func TestSessionErrorsAreOneLine(t *testing.T) {
 		"no such name":    {"unknown.invalid:5432", "?sslmode=disable", "observerd: the name unknown.invalid cannot be resolved"},
 		"it is closed":    {closed, "?sslmode=disable", "at " + closed + ": the connection was closed; is it PostgreSQL that listens there?"},
 		"no TLS":          {plain, "?sslmode=require", "at " + plain + ": the server has no TLS, and sslmode in database.url asks for it"},
+		"a greeting":      {foreign("c\x00\x00\x00\x0a5.5.5-10.11.6-MariaDB\x00"), "?sslmode=disable", other},
+		"a row":           {foreign("T\x00\x00\x00\x06\x00\x00"), "?sslmode=disable", other},
 		"a password":      {refusing("28P01", "no \n such password"), "", ": no such password (SQLSTATE 28P01); correct the role or its password in database.url"},
 		"a host":          {refusing("28000", "no entry"), "", ": no entry (SQLSTATE 28000); correct the role in database.url, or pg_hba.conf of the server"},
 		"a database":      {refusing("3D000", "no database"), "", ": no database (SQLSTATE 3D000); make it, or correct its name in database.url"},

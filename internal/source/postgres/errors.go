@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -198,6 +199,8 @@ func reason(err error) string {
 		return op.Err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
+	case pgsession.IsForeign(err):
+		return "the server does not answer as PostgreSQL does"
 	}
 	if inner := source.RootCause(err); !strings.Contains(inner.Error(), "://") {
 		return inner.Error()
