@@ -57,7 +57,8 @@ created or changed.
 
 For each observer, show the SQL that its polls send, the plan of the database
 where it gives one, the first rows as the events that they would become, and how
-many rows of history the first polls will make events of.
+many rows of history the first polls will make events of. Rows that cannot become
+an event are poison; an observer most of whose first rows are is not ready.
 
 Warnings, then mistakes come last, on stderr, before the line that says how many
 observers are ready. Nothing is logged unless --log-level is given.
@@ -217,8 +218,11 @@ func (v *validator) printObserver(o admin.ObserverCheck) error {
 	if o.History != nil {
 		fmt.Fprintf(v.stdout, "  %s\n", o.History.Text)
 	}
+	if len(o.Dead) > 0 {
+		fmt.Fprintf(v.stdout, "  %s among the first rows:\n", counted(len(o.Dead), "poison row"))
+	}
 	for _, d := range o.Dead {
-		fmt.Fprintf(v.stdout, "  a poison row: %s: %s\n", orDash(oneLine(d.Key)), oneLine(d.Reason))
+		fmt.Fprintf(v.stdout, "    %s: %s\n", orDash(oneLine(d.Key)), oneLine(d.Reason))
 	}
 	return nil
 }

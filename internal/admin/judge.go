@@ -109,6 +109,37 @@ func judgePlan(o config.Observer, p source.Plan) []Finding {
 	return j.findings
 }
 
+// judgeSample refuses an observer most of whose first rows are poison. Those without a
+// timestamp come first, and null-timestamp: error reports them on purpose: they count where
+// hasDated finds no other.
+func judgeSample(o config.Observer, poison []observer.Dead, rows int64, hasDated func() bool) []Finding {
+	if 2*int64(len(poison)) <= rows || o.NullTimestamp == string(observer.NullError) && hasDated() {
+		return nil
+	}
+	j := judgement{subject: "observer " + o.ID}
+	reason, _ := observer.CommonReason(poison)
+	j.mistake("%d of the first %d rows are poison: %s; %s", len(poison), rows, reason, poisonRemedy(o, reason))
+	return j.findings
+}
+
+// poisonRemedy says what to set where rows are poison for that reason.
+func poisonRemedy(o config.Observer, reason string) string {
+	of := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(strings.ToLower(reason), "column "+strings.ToLower(name)+" ")
+		})
+	}
+	switch {
+	case of(o.Timestamp):
+		return "set timestamp to a column that says when a row was written, or cast this one in a query"
+	case of(o.Key...), strings.HasPrefix(reason, "key "):
+		return "set key to columns that identify a row"
+	case strings.HasPrefix(reason, "column "):
+		return "leave it out of columns, or cast it in a query"
+	}
+	return "leave large columns out of columns, or raise max-row-bytes"
+}
+
 func (j *judgement) mistake(format string, args ...any) {
 	err := wiring.Mistake(fmt.Errorf(format, args...))
 	j.findings = append(j.findings, Finding{SeverityError, j.subject, err.Error(), err})

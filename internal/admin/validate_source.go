@@ -113,7 +113,8 @@ func (c *ObserverCheck) sampleRows(ctx context.Context, o config.Observer, src s
 		c.fail("observer "+c.ID, wiring.Mistake(err))
 		return
 	}
-	_, err = made.Poll(ctx, firstRows{src, n}, observer.DryRun(blank{}, func(ch observer.Chunk) error {
+	var poison []observer.Dead
+	stats, err := made.Poll(ctx, firstRows{src, n}, observer.DryRun(blank{}, func(ch observer.Chunk) error {
 		for _, e := range ch.Events {
 			e.Seq = int64(len(c.Sample)) + 1
 			c.Sample = append(c.Sample, events.AppendJSON(nil, &e))
@@ -121,11 +122,22 @@ func (c *ObserverCheck) sampleRows(ctx context.Context, o config.Observer, src s
 		for _, dead := range ch.Dead {
 			c.Dead = append(c.Dead, DryDead{Key: dead.Key, Reason: dead.Reason})
 		}
+		poison = append(poison, ch.Dead...)
 		return nil
 	}))
-	if err != nil {
+	if err != nil && !errors.Is(err, observer.ErrMostlyPoison) {
 		c.failSource(ctx, o, fmt.Errorf("read the first rows: %w", err))
+		return
 	}
+	if slices.ContainsFunc(c.findings, Finding.isError) {
+		return // Rows may be poison for that.
+	}
+	c.findings = append(c.findings, judgeSample(o, poison, stats.Rows, func() bool {
+		q := wiring.Query(o)
+		q.Columns, q.NullTimestamp = q.Key, observer.NullSkip
+		dated, err := hasRows(ctx, src, q, "")
+		return dated && err == nil
+	})...)
 }
 
 // failSource adds a failure of a source: a refused session is a finding about the

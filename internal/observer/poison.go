@@ -61,7 +61,7 @@ func (j *journal) judgePoison(part Part, rows []row, dead []Dead, again int) err
 		j.use(RefusalPoison, len(dead))
 		return nil
 	}
-	reason, times := commonReason(dead)
+	reason, times := CommonReason(dead)
 	return j.refusePoison(dead, int64(len(dead)),
 		fmt.Sprintf("%d of %d %s are poison, and %d of those with %q", n, of, what, times, reason))
 }
@@ -159,9 +159,9 @@ func (j *journal) readBefore(r *row) bool {
 	return r.cursor == "" || j.isFuture(r.cursor) || j.src.Compare(r.cursor, j.start.Newest) <= 0
 }
 
-// commonReason returns the most frequent reason, the first of equals, and how
+// CommonReason returns the most frequent reason of poison rows, the first of equals, and how
 // often it occurs.
-func commonReason(dead []Dead) (reason string, n int) {
+func CommonReason(dead []Dead) (reason string, n int) {
 	counts := make(map[string]int)
 	for _, d := range dead {
 		counts[d.Reason]++
