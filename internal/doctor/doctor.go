@@ -123,6 +123,7 @@ func checks() []check {
 		{"configuration", "", configuration, false},
 		{"types", "", types, false},
 		{"paused", "", paused, false},
+		{"poison", "", poison, false},
 		{"sinks", "", sinks, false},
 	}
 }

@@ -119,6 +119,19 @@ func paused(x *input, f *findings) {
 	}
 }
 
+// poison tells which observers have rows of which no event can be made.
+func poison(x *input, f *findings) {
+	for _, p := range x.Poison {
+		severity, why := Warning, "No event is made of these rows."
+		if p.Only {
+			severity, why = Problem, "The observer has made no event at all."
+		}
+		f.add(severity, fmt.Sprintf("the observer %s has %s, mostly because %s", p.Observer, plural(int(p.Rows), "poison row", "poison rows"), p.Reason), why,
+			fmt.Sprintf("'observerd dead list --observer %s' shows them, and 'observerd validate' what to set otherwise.", p.Observer))
+	}
+	f.fine("no observer has poison rows")
+}
+
 // sinks checks that all nodes feed the same sinks, and that no offset lies beyond the
 // end of its stream.
 func sinks(x *input, f *findings) {

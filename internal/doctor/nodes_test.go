@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -207,6 +208,23 @@ func TestPausedObservers(t *testing.T) {
 		if text := printed(found); strings.Contains(text, "tasks is paused") {
 			t.Errorf("a pause that is over:\n%s", text)
 		}
+	})
+}
+
+// TestPoisonRows has an observer whose rows are all poison, and one with a single such row.
+func TestPoisonRows(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *subject) {
+		p.observerd(t)
+		says(t, p.examine(t, 0), "poison", doctor.OK, "no observer has poison rows")
+		p.exec(t, `INSERT INTO obs_cursor (stream, last_seq) VALUES ('orders', 681), ('stock', 0)`)
+		for i, d := range []string{"'orders', 'column note is too odd'", "'stock', 'column at is NULL'", "'stock', 'column at is NULL'", "'stock', 'column id is NULL in the key'"} {
+			p.exec(t, fmt.Sprintf(`INSERT INTO obs_dead (stream, reason, key, digest, raw, first_at, last_at)
+				VALUES (%s, '', '%d', '', '2020-01-01 00:00:00.000000', '2020-01-01 00:00:00.000000')`, d, i))
+		}
+		found := p.examine(t, 0)
+		says(t, found, "poison", doctor.Problem, "the observer stock has 3 poison rows, mostly because column at is NULL", "no event at all", "dead list --observer stock")
+		says(t, found, "poison", doctor.Warning, "the observer orders has 1 poison row, mostly because column note is too odd")
 	})
 }
 

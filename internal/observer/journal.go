@@ -62,6 +62,7 @@ type journal struct {
 	// later, rows that are met from now on would be taken for gone.
 	instead *Generation
 	stats   Stats
+	poison  poisonRows
 	// furthest is how far rows lie in the source's future.
 	furthest time.Duration
 }
@@ -214,6 +215,7 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	j.stats.Chunks++
 	j.stats.Events += int64(len(ch.Events))
 	j.stats.Poison += int64(len(ch.Dead))
+	j.poison.note(ch)
 	j.log.LogAttrs(ctx, slog.LevelDebug, "Chunk committed",
 		slog.Int("events", len(ch.Events)), slog.Int("poison", len(ch.Dead)), slog.Int64("seq", next.LastSeq))
 	return nil

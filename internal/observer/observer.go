@@ -22,6 +22,8 @@ type Observer struct {
 	tried atomic.Pointer[time.Time]
 	// future is how many rows in the source's future the last warning counted.
 	future atomic.Int64
+	// poison is what the last warning said of poison rows; nil for nothing.
+	poison atomic.Pointer[poisonRows]
 	// rate is nil without a bound.
 	rate *rate.Limiter
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // poisonFloor is how many poison rows a chunk may always have: a few bad rows say
@@ -157,6 +158,41 @@ func (j *journal) readBefore(r *row) bool {
 		return r.cursor == j.sweep.start
 	}
 	return r.cursor == "" || j.isFuture(r.cursor) || j.src.Compare(r.cursor, j.start.Newest) <= 0
+}
+
+// poisonRows are the poison rows that a poll has noted, without those of a refusal, which is
+// an error: how many, and the most frequent reason of a chunk.
+type poisonRows struct {
+	rows   int
+	reason string
+	times  int
+}
+
+func (p *poisonRows) note(ch Chunk) {
+	if ch.Refused {
+		return
+	}
+	p.rows += len(ch.Dead)
+	if reason, times := CommonReason(ch.Dead); times > p.times {
+		p.reason, p.times = reason, times
+	}
+}
+
+// warnPoison tells of poison rows when their number or reason differs from what the process
+// told last. A poll that has read rows and noted none of them begins anew.
+func (p *poll) warnPoison(ctx context.Context) {
+	found := p.poison
+	if found.rows == 0 {
+		if p.stats.Rows > 0 {
+			p.Observer.poison.Store(nil)
+		}
+		return
+	}
+	if before := p.Observer.poison.Swap(&found); before != nil && before.rows == found.rows && before.reason == found.reason {
+		return
+	}
+	p.log.LogAttrs(ctx, slog.LevelWarn, "Poison rows: no event can be made of them; `observerd dead list` shows them",
+		slog.Int("poison", found.rows), slog.String("reason", found.reason))
 }
 
 // CommonReason returns the most frequent reason of poison rows, the first of equals, and how

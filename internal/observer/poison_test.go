@@ -244,6 +244,47 @@ func TestPoisonOfASnapshotIsNotedOnce(t *testing.T) {
 	equal(t, "poison rows without their records", s.refuses(t).Rows, 120)
 }
 
+// A process tells of poison rows once, and again when their number or reason changes. Those
+// that are known, and those of a refusal, are not told of.
+func TestPoisonRowsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows = 100 })
+	s.src.SetClock(1000)
+	o := s.observer()
+	other := bad("e", 1004)
+	other.Err = errors.New("column at is NULL")
+	var many []observer.Row
+	for i := range 12 {
+		many = append(many, bad(key(100+i), 1007))
+	}
+	for i, step := range []struct {
+		add  []observer.Row
+		want string
+	}{
+		{[]observer.Row{bad("a", 1000), bad("b", 1000)}, "poison=2 reason=\"column qty: not a number\""},
+		{[]observer.Row{bad("c", 1001), bad("d", 1001)}, ""},
+		{[]observer.Row{bad("e", 1002)}, "poison=1 reason=\"column qty: not a number\""},
+		{[]observer.Row{other}, `poison=1 reason="column at is NULL"`},
+		{nil, ""},
+		{[]observer.Row{observertest.At("good", "a", 1005)}, ""},
+		{[]observer.Row{bad("f", 1006)}, "poison=1 reason=\"column qty: not a number\""},
+		{many, ""},
+	} {
+		s.src.Add(step.add...)
+		s.src.Pass(1)
+		if _, err := o.Poll(t.Context(), s.src, s.db.Acquire()); err != nil && !errors.Is(err, observer.ErrMostlyPoison) {
+			t.Fatal(err)
+		}
+		told := strings.Join(s.warnings(), "")
+		if told == "" && step.want == "" {
+			continue
+		}
+		if step.want == "" || !strings.Contains(told, "Poison rows: no event can be made of them") || !strings.Contains(told, step.want) {
+			t.Errorf("poll %d warns %q instead of %q", i+1, told, step.want)
+		}
+	}
+}
+
 // Those that follow a refusal are committed together, so they are shown up to the size
 // of a chunk.
 func TestLargePoisonRowsAreShownInPart(t *testing.T) {

@@ -216,6 +216,7 @@ func (p *poll) newsLevel() slog.Level {
 // end sums up.
 func (p *poll) end(ctx context.Context) Stats {
 	p.warnFuture(ctx, p.outcome == complete)
+	p.warnPoison(ctx)
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag

@@ -35,8 +35,20 @@ type Examination struct {
 	Beyond []Sink
 	// Paused are the observers that are paused.
 	Paused []Observer
+	// Poison are the observers that have poison rows.
+	Poison []PoisonRows
 	// Blind are the parts that could not be examined.
 	Blind []Blind
+}
+
+// PoisonRows are the poison rows of an observer.
+type PoisonRows struct {
+	Observer string
+	Rows     int64
+	// Reason is the most frequent one.
+	Reason string
+	// Only reports that the observer has made no event.
+	Only bool
 }
 
 // Clock compares the clock of this host with the database's.
@@ -183,6 +195,7 @@ const (
 	PartNodes       = "obs_node"
 	PartSchedule    = "obs_schedule"
 	PartPauses      = "obs_cursor"
+	PartPoison      = "obs_dead"
 	PartOffsets     = "obs_sink_offset"
 	PartTime        = "the time"
 )

@@ -112,6 +112,7 @@ func ourParts() []part {
 		{status.PartNodes, (*examiner).members},
 		{status.PartSchedule, (*examiner).turns},
 		{status.PartPauses, (*examiner).pauses},
+		{status.PartPoison, (*examiner).poison},
 		{status.PartOffsets, (*examiner).beyond},
 		{status.PartTime, (*examiner).time},
 	}

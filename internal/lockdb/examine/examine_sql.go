@@ -8,7 +8,7 @@ import (
 // examineSQL are the statements of the examiner; see [sqldb.Rendering.SQL] for their tokens.
 type examineSQL struct {
 	Clock, Server, Replication, Settings, Journal, Table, Elsewhere, Triggers, Rules, Excess, Rights, Sequence, Create, Path string
-	Locks, BareLocks, Acquisitions, Members, Turns, Beyond, Pauses                                                           string
+	Locks, BareLocks, Acquisitions, Members, Turns, Beyond, Pauses, Poison                                                   string
 }
 
 func newExamineSQL(db *sqldb.DB) *sqldb.Statements[examineSQL] {
@@ -86,7 +86,7 @@ SELECT l.lock_key, l.region, l.client_id,
        {utc}, NULL, NULL, NULL
   FROM int_lock l`,
 	Acquisitions: acquisitionsSQL, Members: membersSQL, Turns: turnsSQL, Beyond: beyondSQL,
-	Pauses: pausesSQL,
+	Pauses: pausesSQL, Poison: poisonSQL,
 }
 
 // expirySQL is NULL where the row l of INT_LOCK has no EXPIRED_AFTER.
@@ -103,7 +103,7 @@ SELECT l.lock_key, l.region, l.client_id, l.created_date, NULL, {utc}, o.name, o
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`,
 	BareLocks:    `SELECT lock_key, region, client_id, created_date, NULL, {utc}, NULL, NULL, NULL FROM int_lock`,
 	Acquisitions: acquisitionsSQL, Members: membersSQL, Turns: turnsSQL, Beyond: beyondSQL,
-	Pauses: pausesSQL,
+	Pauses: pausesSQL, Poison: poisonSQL,
 }
 
 const (
@@ -126,4 +126,10 @@ SELECT stream, paused_at, paused_until, paused_by, pause_reason
   FROM obs_cursor
  WHERE paused AND (paused_until IS NULL OR paused_until > {now})
  ORDER BY stream`
+	poisonSQL = `
+SELECT d.stream, d.reason, count(*), c.last_seq = 0
+  FROM obs_dead d
+  JOIN obs_cursor c ON c.stream = d.stream
+ GROUP BY d.stream, d.reason, c.last_seq
+ ORDER BY d.stream, count(*) DESC, d.reason`
 )

@@ -85,3 +85,20 @@ func (x *examiner) pauses(ctx context.Context) error {
 		return scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
 	})
 }
+
+// poison reads which observers have poison rows.
+func (x *examiner) poison(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.rows(ctx, x.sql.SQL().Poison, func(scan sqldb.Scan) error {
+		var p status.PoisonRows
+		err := scan(&p.Observer, &p.Reason, &p.Rows, &p.Only)
+		if n := len(x.found.Poison); n > 0 && x.found.Poison[n-1].Observer == p.Observer {
+			x.found.Poison[n-1].Rows += p.Rows
+		} else {
+			x.found.Poison = append(x.found.Poison, p)
+		}
+		return err
+	})
+}

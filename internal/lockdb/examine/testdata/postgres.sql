@@ -159,3 +159,11 @@ SELECT stream, paused_at, paused_until, paused_by, pause_reason
  WHERE paused AND (paused_until IS NULL OR paused_until > clock_timestamp())
  ORDER BY stream;
 
+-- Poison
+PREPARE "Poison" AS
+SELECT d.stream, d.reason, count(*), c.last_seq = 0
+  FROM obs_dead d
+  JOIN obs_cursor c ON c.stream = d.stream
+ GROUP BY d.stream, d.reason, c.last_seq
+ ORDER BY d.stream, count(*) DESC, d.reason;
+

@@ -54,3 +54,11 @@ SELECT stream, paused_at, paused_until, paused_by, pause_reason
  WHERE paused AND (paused_until IS NULL OR paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))
  ORDER BY stream;
 
+-- Poison
+EXPLAIN
+SELECT d.stream, d.reason, count(*), c.last_seq = 0
+  FROM obs_dead d
+  JOIN obs_cursor c ON c.stream = d.stream
+ GROUP BY d.stream, d.reason, c.last_seq
+ ORDER BY d.stream, count(*) DESC, d.reason;
+
