@@ -124,17 +124,12 @@ func judgeSample(o config.Observer, poison []observer.Dead, rows int64, hasDated
 
 // poisonRemedy says what to set where rows are poison for that reason.
 func poisonRemedy(o config.Observer, reason string) string {
-	of := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			return strings.HasPrefix(strings.ToLower(reason), "column "+strings.ToLower(name)+" ")
-		})
-	}
-	switch {
-	case of(o.Timestamp):
+	switch wiring.Query(o).PoisonClass(reason) {
+	case observer.PoisonTimestamp:
 		return "set timestamp to a column that says when a row was written, or cast this one in a query"
-	case of(o.Key...), strings.HasPrefix(reason, "key "):
+	case observer.PoisonKey:
 		return "set key to columns that identify a row"
-	case strings.HasPrefix(reason, "column "):
+	case observer.PoisonColumn:
 		return "leave it out of columns, or cast it in a query"
 	}
 	return "leave large columns out of columns, or raise max-row-bytes"

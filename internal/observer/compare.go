@@ -119,6 +119,8 @@ func (c *comparison) observe(r *row) bool {
 }
 
 func (c *comparison) poison(r *row, reason string) {
+	c.journal.poison.met++
+	c.journal.poison.last = reason
 	c.deadAgain = append(c.deadAgain, c.readBefore(r))
 	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: askedData(r.data, r.asked)})
 }

@@ -100,6 +100,11 @@ type Stats struct {
 	// Rewound says that the source was another database than before, and was read
 	// again from where the stream began.
 	Rewound bool
+	// OnlyPoison is the class of the poison rows of a poll that has made nothing else: of
+	// rows that are new, or of a stream without an event. It is empty for other polls.
+	OnlyPoison PoisonClass
+	// Readable reports whether any row was none of them.
+	Readable bool
 	// Future are the rows whose timestamp lay more than a minute above the
 	// source's clock.
 	Future int64

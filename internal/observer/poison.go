@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 )
 
 // poisonFloor is how many poison rows a chunk may always have: a few bad rows say
@@ -160,9 +162,45 @@ func (j *journal) readBefore(r *row) bool {
 	return r.cursor == "" || j.isFuture(r.cursor) || j.src.Compare(r.cursor, j.start.Newest) <= 0
 }
 
-// poisonRows are the poison rows that a poll has noted, without those of a refusal, which is
-// an error: how many, and the most frequent reason of a chunk.
+// PoisonClass says what of its row makes it poison. The values are those of metrics.
+type PoisonClass string
+
+// The classes.
+const (
+	PoisonTimestamp PoisonClass = "timestamp"
+	PoisonKey       PoisonClass = "key"
+	// PoisonColumn is a column that is none of the two.
+	PoisonColumn PoisonClass = "column"
+	// PoisonSize is a row that is too large.
+	PoisonSize PoisonClass = "size"
+)
+
+// PoisonClass returns the class of [Dead.Reason].
+func (q Query) PoisonClass(reason string) PoisonClass {
+	name, isColumn := strings.CutPrefix(reason, "column ")
+	of := func(column string) bool {
+		return column != "" && len(name) > len(column) && name[len(column)] == ' ' && strings.EqualFold(name[:len(column)], column)
+	}
+	switch {
+	case !isColumn && strings.HasPrefix(reason, "key "):
+		return PoisonKey
+	case !isColumn:
+		return PoisonSize
+	case of(q.Timestamp):
+		return PoisonTimestamp
+	case slices.ContainsFunc(q.Key, of):
+		return PoisonKey
+	}
+	return PoisonColumn
+}
+
+// poisonRows are the poison rows of a poll.
 type poisonRows struct {
+	// met counts all of them, those that are known included; last is the reason of the last.
+	met  int64
+	last string
+	// rows are those that were noted, without those of a refusal, which is an error; reason is
+	// the most frequent one of a chunk.
 	rows   int
 	reason string
 	times  int

@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -242,6 +243,48 @@ func TestPoisonOfASnapshotIsNotedOnce(t *testing.T) {
 	// Rows whose records an operator has dropped are judged anew.
 	s.db.DropDead(stream)
 	equal(t, "poison rows without their records", s.refuses(t).Rows, 120)
+}
+
+// Only poison is a poll of which nothing else is new, and any of a stream without an event.
+func TestOnlyPoison(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange, func(s *observer.Spec) { s.Query.Timestamp = "at" })
+	s.src.SetClock(1000)
+	for i, step := range []struct {
+		add      []observer.Row
+		want     observer.PoisonClass
+		readable bool
+	}{
+		{[]observer.Row{bad("a", 1000), bad("b", 1000)}, observer.PoisonColumn, false},
+		{nil, observer.PoisonColumn, false},
+		{[]observer.Row{observertest.At("good", "a", 1002), bad("c", 1002)}, "", true},
+		{nil, "", true},
+		{[]observer.Row{bad("d", 1004)}, "", true},
+		{[]observer.Row{bad("e", 1005)}, observer.PoisonColumn, false},
+		{nil, "", false},
+	} {
+		s.src.Add(step.add...)
+		s.src.Pass(1)
+		stats := s.poll()
+		equal(t, fmt.Sprintf("class of poll %d", i+1), stats.OnlyPoison, step.want)
+		equal(t, fmt.Sprintf("readable rows of poll %d", i+1), stats.Readable, step.readable)
+	}
+}
+
+func TestClassesOfPoison(t *testing.T) {
+	t.Parallel()
+	q := observer.Query{Key: []string{"id", "line no"}, Timestamp: "at"}
+	for reason, want := range map[string]observer.PoisonClass{
+		"column AT is NULL":                  observer.PoisonTimestamp,
+		"column at_all is not valid text":    observer.PoisonColumn,
+		"column line no is empty in the key": observer.PoisonKey,
+		"key (id, line no) is not unique":    observer.PoisonKey,
+		"column qty is of a type":            observer.PoisonColumn,
+		"the row is larger than 1024 bytes":  observer.PoisonSize,
+	} {
+		equal(t, reason, q.PoisonClass(reason), want)
+	}
+	equal(t, "without a timestamp", observer.Query{}.PoisonClass("column  is NULL"), observer.PoisonColumn)
 }
 
 // A process tells of poison rows once, and again when their number or reason changes. Those

@@ -218,6 +218,10 @@ func (p *poll) end(ctx context.Context) Stats {
 	p.warnFuture(ctx, p.outcome == complete)
 	p.warnPoison(ctx)
 	s := p.stats
+	s.Readable = s.Rows > p.poison.met
+	if p.poison.met > 0 && !s.Readable && s.Events == 0 && (s.Poison > 0 || p.cursor.LastSeq == 0) {
+		s.OnlyPoison = p.spec.Query.PoisonClass(p.poison.last)
+	}
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag
 	s.Full = (p.outcome == full || p.apart.more) && p.sweep == nil

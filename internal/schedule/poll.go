@@ -88,6 +88,7 @@ func (r *run) ready(ctx context.Context, o Observer, last turn.Stream, state tur
 	polled = polled && !r.tooFarAhead(last.At, state.Now)
 	last.Stream = o.ID() // It is empty for one that was never polled.
 	r.metrics.showPause(r.typ.Name, last)
+	r.metrics.showFailures(r.typ.Name, last)
 	return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)
 }
 
@@ -179,6 +180,7 @@ func (p *observerPoll) poll(ctx context.Context, g lock.Grant) (result, bool) {
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
 	p.membership.outdated(p.observer.ID(), res.outcome == turn.Outdated)
 	p.count(stats, res.outcome)
+	p.metrics.showOutcome(p.typ.Name, p.observer.ID(), stats, res.outcome, err)
 	switch res.outcome {
 	case turn.OK:
 		p.log.Debug("Observer polled", "rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", time.Since(began))

@@ -108,7 +108,7 @@ func (r Report) observersNeed() (all []Attention) {
 			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.LastOKAt, o.LastError, "ObserverdTypeNotSucceeding"
 			a.Command = "observerd observers show " + o.ID
 		case o.onlyPoison():
-			a.Level, a.Why, a.Runbook = LevelFailing, "no row that it reads can become an event: all are poison", "ObserverdDeadEvents"
+			a.Level, a.Why, a.Runbook = LevelFailing, "no row that it reads can become an event: all are poison", "ObserverdOnlyPoison"
 			a.Command = "observerd dead list --observer " + o.ID
 		case o.Dead > 0:
 			a.Level, a.Why, a.Runbook = LevelDegraded, fmt.Sprintf("%d rows could not become an event", o.Dead), "ObserverdDeadEvents"
