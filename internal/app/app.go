@@ -71,6 +71,7 @@ type App struct {
 	// loaded is when the configuration was loaded, by the database's clock; nil before the
 	// database has answered.
 	loaded atomic.Pointer[time.Time]
+	past   lockdb.Past
 }
 
 // New acquires the node's resources without connecting to any database: [App.Start]

@@ -188,6 +188,9 @@ func unanswered(err error) error {
 func (a *App) Report(ctx context.Context) (status.Report, error) {
 	report, err := a.db.Report(ctx, a.cfg.Scheduler.LockRegions())
 	if err == nil {
+		report.Past, err = a.past.Polls(ctx, a.db, report.At)
+	}
+	if err == nil {
 		wiring.Describe(a.cfg, &report)
 	}
 	if err == nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {

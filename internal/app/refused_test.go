@@ -115,7 +115,7 @@ func (e erp) refused(t *testing.T, want int) func() error {
 // and nothing that its secret could be guessed from.
 func (e erp) shown(t *testing.T, node *app.App, account string) {
 	t.Helper()
-	eventually(t, func() error { return page(t, node, "/", "<td>"+html.EscapeString(account)+"</td>", "28P01") })
+	eventually(t, func() error { return page(t, node, "/", ">"+html.EscapeString(account)+"</th>", "28P01") })
 	var salt, digest []byte
 	if err := e.db.QueryRowContext(t.Context(), `SELECT salt, digest FROM obs_account`).Scan(&salt, &digest); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // check checks keys that depend on others, and fills in defaults that do.
 func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
+	checkLabel(l.Report, "cluster.name", cfg.Cluster.Name)
 	databaseChecker{l.resolver}.checkDatabase(&cfg.Database)
 	schedulerChecker{l.Report}.checkScheduler(cfg)
 	l.checkLocks(cfg)

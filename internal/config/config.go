@@ -9,6 +9,7 @@ import (
 // secrets.
 type Config struct {
 	Node      Node              `key:"node"`
+	Cluster   Cluster           `key:"cluster"`
 	Database  Database          `key:"database"`
 	Scheduler Scheduler         `key:"scheduler"`
 	Locks     Locks             `key:"locks"`
@@ -35,6 +36,13 @@ type Node struct {
 	// Name is a label for people, at most 100 characters; nothing depends on
 	// its being unique. Default: the host's name.
 	Name string `key:"name" shown:"the host's name" unit:"text"`
+}
+
+// Cluster is the nodes that share a coordination database.
+type Cluster struct {
+	// Name is a label for people, at most 100 characters; nothing depends on it. All nodes
+	// should have the same. Default: none.
+	Name string `key:"name" unit:"text"`
 }
 
 // HTTP is where the status page, the health checks and the metrics are served.

@@ -239,6 +239,12 @@ type HeldLock struct {
 	Fence      int64
 	// Holders is how many share the lock; 0 when nobody does. Node is empty then.
 	Holders int
+	// Descriptor is what it is held for, empty where that is not said, and Waiting how many
+	// wait for it.
+	Descriptor string
+	Waiting    int64
+	// Acquired is zero for a holder that is not ours.
+	Acquired time.Time
 	// Touched is when the lease was acquired or last renewed.
 	Touched time.Time
 	// Left is how long it still runs; 0 or less when it has expired. It is only
@@ -269,7 +275,7 @@ func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []
 			var term, name, node sql.NullString
 			var fence, ttl sql.NullInt64
 			var now time.Time
-			err := scan(&h.Key, &h.Region, &term, sqldb.ScanTime(&h.Touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl, &h.Holders, &total)
+			err := scan(&h.Key, &h.Region, &term, sqldb.ScanTime(&h.Touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl, sqldb.ScanTime(&h.Acquired), &h.Descriptor, &h.Waiting, &h.Holders, &total)
 			h.Key, h.Term = sqldb.Unpadded(h.Key), sqldb.Unpadded(term.String)
 			h.Name, h.Node, h.Fence = name.String, node.String, fence.Int64
 			if h.Ahead = h.Touched.Sub(now); h.Ahead < tolerable {

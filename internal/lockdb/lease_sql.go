@@ -152,7 +152,11 @@ UPDATE int_lock AS l
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2{skip})`
 
 	locksSQL = `
-SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms,
+SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms, o.acquired_at,
+       coalesce(CASE WHEN o.group_term = o.term THEN (
+         SELECT max(h.descriptor) FROM obs_hold h
+          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id) ELSE o.descriptor END, ''),
+       (SELECT count(*) FROM obs_wait w WHERE w.lock_key = l.lock_key AND w.region = l.region AND w.touched_at >= {ago 5}),
        CASE WHEN o.group_term = o.term THEN (
          SELECT count(*) FROM obs_hold h
           WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND {live h}) ELSE 0 END,

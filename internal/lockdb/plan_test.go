@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -57,6 +58,21 @@ func TestLocksAreReadByKey(t *testing.T) {
 	}
 	if p := explain(t, db, locksSQL, regions, 200, mostCounted); strings.Count(p, "Seq Scan on") > 1 { // the one that counts
 		t.Errorf("the locks of the status are read by\n%s", p)
+	}
+}
+
+// TestLastPollsAreReadByIndex reads the plan of what a page asks each second.
+func TestLastPollsAreReadByIndex(t *testing.T) {
+	t.Parallel()
+	db := filled(t,
+		`INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+		 SELECT 'order', 'orders', 'a', now(), now(), now() - g * interval '1 second', 'ok', '', 0, 0, 0 FROM generate_series(1, 50000) g`,
+		`ANALYZE obs_poll`,
+	)
+	for _, since := range []time.Duration{time.Minute, 100 * time.Hour} {
+		if p := explain(t, db, reportTexts.Past, time.Now().Add(-since), 10_000); strings.Contains(p, "Sort") || !strings.Contains(p, "obs_poll_finished") {
+			t.Errorf("the last polls are read as\n%s", p)
+		}
 	}
 }
 

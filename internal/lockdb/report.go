@@ -1,8 +1,11 @@
 package lockdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/eventlog"
@@ -19,6 +22,8 @@ const (
 	lastPolls = 10
 	// mostLocks is how many locks are listed.
 	mostLocks = 200
+	// mostSummed is how many locks are counted by subject and mode.
+	mostSummed = 5_000
 	// lastBack is how many streams are listed that went back, and recentBack for how
 	// long.
 	lastBack = 20
@@ -84,7 +89,7 @@ func (r *reporter) observers(ctx context.Context) error {
 	for _, s := range streams {
 		o := status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
-			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
+			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
 		}
 		if s.Paused {
 			o.Pause = &s.Pause
@@ -143,18 +148,46 @@ func (r *reporter) parked(ctx context.Context) (err error) {
 }
 
 func (r *reporter) locks(ctx context.Context) error {
-	locks, total, err := r.db.Leases().Locks(ctx, r.regions, mostLocks)
-	r.MoreLocks = total - int64(len(locks))
-	for _, l := range locks {
-		holder := l.Node
-		if l.Holders > 0 {
-			holder = fmt.Sprintf("%d holders", l.Holders)
+	locks, total, err := r.db.Leases().Locks(ctx, r.regions, mostSummed)
+	kinds := make(map[[2]string]*status.LockKind)
+	for i, l := range locks {
+		one := statusLock(l)
+		if i < mostLocks {
+			r.Locks = append(r.Locks, one)
 		}
-		r.Locks = append(r.Locks, status.Lock{
-			Key: l.Key, Region: l.Region, Holder: holder, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
-		})
+		k := kinds[[2]string{one.Subject, one.Mode}]
+		if k == nil {
+			k = &status.LockKind{Subject: one.Subject, Mode: one.Mode, Oldest: one}
+			kinds[[2]string{one.Subject, one.Mode}] = k
+		}
+		k.Locks++
+		k.Waiting += one.Waiting
+		if one.AcquiredAt.Before(k.Oldest.AcquiredAt) {
+			k.Oldest = one
+		}
 	}
+	r.MoreLocks = total - int64(len(r.Locks))
+	for _, k := range kinds {
+		r.LockKinds = append(r.LockKinds, *k)
+	}
+	slices.SortFunc(r.LockKinds, func(a, b status.LockKind) int {
+		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Mode, b.Mode))
+	})
 	return err
+}
+
+func statusLock(l HeldLock) status.Lock {
+	s := status.Lock{
+		Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
+		AcquiredAt: l.Acquired, Waiting: l.Waiting,
+	}
+	if l.Holders > 0 {
+		s.Holder = fmt.Sprintf("%d holders", l.Holders)
+	}
+	if parts := strings.SplitN(l.Descriptor, ":", 4); len(parts) == 4 { // "lock:mode:subject:…"
+		s.Mode, s.Subject = parts[1], strings.NewReplacer("%3A", ":", "%25", "%").Replace(parts[2])
+	}
+	return s
 }
 
 func (r *reporter) polls(ctx context.Context) error {

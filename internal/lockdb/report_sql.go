@@ -1,7 +1,7 @@
 package lockdb
 
 // reportSQL are the statements of a report that no part of [DB] has.
-type reportSQL struct{ Recent, Parked, Generations, WentBack string }
+type reportSQL struct{ Recent, Parked, Generations, WentBack, Past string }
 
 var reportTexts = reportSQL{
 	Recent: `
@@ -22,4 +22,10 @@ SELECT at, actor, subject, detail
  WHERE action = $1 AND at >= {ago $2}
  ORDER BY id DESC
  LIMIT $3`,
+	Past: `
+SELECT type, stream, node, turn_at, started_at, finished_at, outcome, poison_count
+  FROM obs_poll
+ WHERE finished_at >= $1
+ ORDER BY finished_at DESC, id DESC
+ LIMIT $2`,
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/turn"
 )
 
 func TestReportHasSweepsAndRefusedAccounts(t *testing.T) {
@@ -73,6 +75,87 @@ func TestReportBoundsTheLocks(t *testing.T) {
 		}
 		if len(r.Locks) != 200 || r.MoreLocks != 52 || r.Locks[0].Key != "order-observer-poll" || r.Locks[1].Holder != "2 holders" {
 			t.Errorf("%d locks and %d more, first %+v, %+v", len(r.Locks), r.MoreLocks, r.Locks[0], r.Locks[1])
+		}
+	})
+}
+
+// TestPast reads the polls of the last hour again and again.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		g := acquire(t, db, "order-observer-poll")
+		now, err := db.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		note := func(stream string, ago time.Duration) {
+			t.Helper()
+			end := now.Add(-ago)
+			err := db.Turns().NoteStream(t.Context(), g, turn.StreamTaken{
+				Stream: stream, Type: "order", Node: "a", At: end, Started: end.Add(-time.Second), Finished: end, Outcome: turn.OK, Poison: 2,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var past lockdb.Past
+		polls := func(now time.Time) (all []string) {
+			t.Helper()
+			read, err := past.Polls(t.Context(), db, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range read {
+				all = append(all, fmt.Sprint(p.Observer, " ", now.Sub(p.FinishedAt).Round(time.Minute), " ", p.Duration, p.Node, p.Type, p.Outcome, p.Poison))
+			}
+			return all
+		}
+		if all := polls(now); len(all) != 0 {
+			t.Fatalf("of nothing: %v", all)
+		}
+		note("rare", 5*time.Hour)
+		note("orders", 10*time.Minute)
+		want := []string{"rare 5h0m0s 1saorderok2", "orders 10m0s 1saorderok2"}
+		for range 2 {
+			if all := polls(now); !slices.Equal(all, want) {
+				t.Errorf("polls %q", all)
+			}
+		}
+		for i := range 70 {
+			note("orders", 9*time.Minute-time.Duration(i)*time.Millisecond)
+		}
+		if all := polls(now); len(all) != 72 || all[71] != "orders 9m0s 1saorderok2" {
+			t.Errorf("%d polls", len(all))
+		}
+		if all := polls(now.Add(2 * time.Hour)); len(all) != 61 || all[0] != "rare 7h0m0s 1saorderok2" {
+			t.Errorf("%d polls, the first is %s", len(all), all[0])
+		}
+		if all := polls(now.Add(-3 * time.Hour)); len(all) != 72 { // The clock went back.
+			t.Errorf("%d polls", len(all))
+		}
+	})
+}
+
+func TestReportCountsTheLocks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		for i, mode := range []lock.Mode{lock.Exclusive, lock.Exclusive, lock.Shared} {
+			r := request(fmt.Sprint("page-", i))
+			r.Mode, r.Descriptor = mode, fmt.Sprintf("lock:%s:page%%3Aweb:writing:%d", mode, i)
+			if _, err := general(db).Acquire(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := db.Report(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, k := range r.LockKinds {
+			kinds = append(kinds, fmt.Sprint(k.Subject, " ", k.Mode, " ", k.Locks, " ", k.Oldest.Name, " ", k.Oldest.AcquiredAt.IsZero()))
+		}
+		if got := fmt.Sprint(kinds); got != "[page:web exclusive 2 page-0 false page:web shared 1 page-2 false]" {
+			t.Errorf("%s; locks %+v", got, r.Locks)
 		}
 	})
 }

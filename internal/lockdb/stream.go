@@ -45,12 +45,14 @@ type StreamStatus struct {
 	Live, Gone int64
 	Paused     bool
 	// Pause is that of a stream that is paused.
-	Pause             status.Pause
-	TurnAt, LastOK    time.Time
-	Failures          int
-	RetryAt           time.Time
-	LastError         string
-	Lag               time.Duration
+	Pause          status.Pause
+	TurnAt, LastOK time.Time
+	Failures       int
+	RetryAt        time.Time
+	LastError      string
+	Lag            time.Duration
+	// Complete reports whether the stream was complete once.
+	Complete          bool
 	Dead              int64
 	Version, StreamID int64
 }
@@ -63,7 +65,7 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 			var lag int64
 			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Gone,
 				&s.Paused, sqldb.ScanTime(&s.Pause.At), sqldb.ScanTime(&s.Pause.Until), &s.Pause.By, &s.Pause.Reason,
-				sqldb.ScanTime(&s.TurnAt), sqldb.ScanTime(&s.LastOK), &s.Failures, sqldb.ScanTime(&s.RetryAt), &s.LastError, &lag, &s.Dead)
+				sqldb.ScanTime(&s.TurnAt), sqldb.ScanTime(&s.LastOK), &s.Failures, sqldb.ScanTime(&s.RetryAt), &s.LastError, &lag, &s.Complete, &s.Dead)
 			s.Lag = time.Duration(lag) * time.Millisecond
 			if !s.Paused {
 				s.Pause = status.Pause{}

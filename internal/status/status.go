@@ -13,6 +13,8 @@ type Report struct {
 	// At is the database's clock when the report was made.
 	At      time.Time `json:"at"`
 	Backend string    `json:"backend"`
+	// Cluster is the name of the cluster in the configuration; empty for none.
+	Cluster string `json:"cluster,omitempty"`
 	// Verdict is what a person has to know first.
 	Verdict   Verdict    `json:"verdict"`
 	Nodes     []Node     `json:"nodes"`
@@ -27,6 +29,8 @@ type Report struct {
 	// are beside them at least.
 	Locks     []Lock `json:"locks"`
 	MoreLocks int64  `json:"more_locks,omitempty"`
+	// LockKinds counts some thousand locks, those of Locks among them, by subject and mode.
+	LockKinds []LockKind `json:"-"`
 	// Sweeps are those that run.
 	Sweeps []Sweep `json:"sweeps"`
 	// Generations are those of the observers that read all rows.
@@ -36,6 +40,9 @@ type Report struct {
 	// WentBack are the last streams of the event log that went back, newest first, of
 	// a week.
 	WentBack []WentBack `json:"log_went_back"`
+	// Past are the polls of the last hour, oldest first, and more of observers that are polled
+	// rarely. Only a node's own page has them.
+	Past []PastPoll `json:"-"`
 }
 
 // Node is a process of the cluster.
@@ -95,9 +102,16 @@ type Observer struct {
 	Gone   int64  `json:"gone_rows"`
 	Dead   int64  `json:"dead_rows"`
 	// Lag is how far the observer is behind after a poll that has left rows behind.
-	Lag      time.Duration `json:"lag_ms"`
-	LowWater string        `json:"low_water_mark"`
-	Newest   string        `json:"newest"`
+	Lag time.Duration `json:"lag_ms"`
+	// Complete reports whether the stream was complete once.
+	Complete bool `json:"-"`
+	// Freshness is how long ago the stream was last known to be complete, by the database
+	// alone; 0 for unknown, as in a first load and while it is paused. FreshnessObjective is
+	// that of the configuration; 0 for none.
+	Freshness          time.Duration `json:"freshness_ms,omitempty"`
+	FreshnessObjective time.Duration `json:"freshness_objective_ms,omitempty"`
+	LowWater           string        `json:"low_water_mark"`
+	Newest             string        `json:"newest"`
 }
 
 // Pause is why an observer is not polled, or a sink not fed.
@@ -168,6 +182,17 @@ type Poll struct {
 	Poison int64  `json:"poison_rows"`
 }
 
+// PastPoll is one poll in short.
+type PastPoll struct {
+	Observer, Type, Node string
+	// TurnAt is the tick of the turn of its type.
+	TurnAt, FinishedAt time.Time
+	Duration           time.Duration
+	Outcome            string
+	// Poison is the number of rows that could not become an event.
+	Poison int64
+}
+
 // Sink is a sink's position in one stream.
 type Sink struct {
 	Sink   string `json:"sink"`
@@ -208,12 +233,26 @@ type Lock struct {
 	Name   string `json:"name"`
 	Fence  int64  `json:"fence"`
 	Term   string `json:"term"`
+	// Subject, and Mode, are empty for locks that do not have them, and for strangers.
+	Subject string `json:"subject,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	// AcquiredAt is zero for a stranger. Waiting is how many wait for the lock.
+	AcquiredAt time.Time `json:"acquired_at,omitzero"`
+	Waiting    int64     `json:"waiting,omitempty"`
 	// Left is 0 or less when the lease has expired; it is unknown for a foreign
 	// holder.
 	Left time.Duration `json:"ttl_left_ms"`
 	// Ahead is how far the row is dated ahead of the database's clock, 0 unless
 	// that is more than clocks may differ.
 	Ahead time.Duration `json:"ahead_ms,omitempty"`
+}
+
+// LockKind counts the locks of a subject and mode.
+type LockKind struct {
+	Subject, Mode  string
+	Locks, Waiting int64
+	// Oldest is the lock that is held for longest.
+	Oldest Lock
 }
 
 // Generation is an observer's reading of all rows of its source.

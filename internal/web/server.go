@@ -44,6 +44,8 @@ type Options struct {
 	Socket string
 	// Node is the name of this node, Version the program's.
 	Node, Version string
+	// Cluster is the name of the cluster; empty for none.
+	Cluster string
 	// Gatherer collects the metrics.
 	Gatherer prometheus.Gatherer
 	// Stuck names the loops of the process that hang; none means healthy. It
@@ -78,6 +80,8 @@ type Server struct {
 	listeners []*listener
 	address   string
 	serving   sync.WaitGroup
+	reports   reports
+	started   time.Time
 	// stopping ends with Stop, and with it requests that would take long.
 	stopping context.Context //nolint:containedctx // New and Stop are its ends.
 	stop     context.CancelFunc
@@ -87,7 +91,7 @@ type Server struct {
 // serves. An error says which key of the configuration to change; see
 // [ErrSetting].
 func New(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{options: o}
+	s := &Server{options: o, started: time.Now()}
 	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, open := range []func(context.Context) error{s.openAddress, s.openSocket} {
 		if err := open(ctx); err != nil {

@@ -14,6 +14,7 @@ import (
 // Describe adds to a report what the configuration says of types, observers, sinks and locks,
 // with observers that were never polled, and the verdict.
 func Describe(cfg *config.Config, r *status.Report) {
+	r.Cluster = cfg.Cluster.Name
 	nameLocks(cfg, r)
 	d := describer{cfg: cfg, report: r, types: cfg.Types(), reading: make(map[string]bool)}
 	for _, g := range r.Generations {
@@ -63,6 +64,10 @@ func (d describer) observer(o config.Observer, s status.Observer) status.Observe
 	next, interval := d.nextPoll(o, s)
 	s.Interval = interval
 	t, ok := d.typeNamed(o.Type)
+	s.FreshnessObjective = t.FreshnessObjective(o)
+	if s.Pause == nil && s.Complete {
+		s.Freshness = d.report.At.Sub(s.LastOKAt) + s.Lag
+	}
 	switch enabled := ok && o.Enabled && t.Enabled; {
 	case enabled && isPolled(d.report, o.Type):
 		s.NextPollAt = next

@@ -62,7 +62,11 @@ UPDATE int_lock AS l
 
 -- Lease.Locks
 EXPLAIN
-SELECT l.lock_key, l.region, l.client_id, l.created_date, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.name, o.node, o.fence, o.ttl_ms,
+SELECT l.lock_key, l.region, l.client_id, l.created_date, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.name, o.node, o.fence, o.ttl_ms, o.acquired_at,
+       coalesce(CASE WHEN o.group_term = o.term THEN (
+         SELECT max(h.descriptor) FROM obs_hold h
+          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id) ELSE o.descriptor END, ''),
+       (SELECT count(*) FROM obs_wait w WHERE w.lock_key = l.lock_key AND w.region = l.region AND w.touched_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', 5))),
        CASE WHEN o.group_term = o.term THEN (
          SELECT count(*) FROM obs_hold h
           WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', h.ttl_ms / 1000.0)))) ELSE 0 END,
@@ -283,7 +287,7 @@ EXPLAIN
 SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
        (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))), c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
        c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
-       coalesce(d.n, 0)
+       c.last_ok_at IS NOT NULL AND c.query_fingerprint <> '' AND NOT c.first_reading, coalesce(d.n, 0)
   FROM obs_cursor c
   LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
  ORDER BY c.stream;
@@ -553,6 +557,14 @@ SELECT at, actor, subject, detail
  WHERE action = ?1 AND at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?2))
  ORDER BY id DESC
  LIMIT ?3;
+
+-- Report.Past
+EXPLAIN
+SELECT type, stream, node, turn_at, started_at, finished_at, outcome, poison_count
+  FROM obs_poll
+ WHERE finished_at >= ?1
+ ORDER BY finished_at DESC, id DESC
+ LIMIT ?2;
 
 -- Operator.Marks
 EXPLAIN
