@@ -132,7 +132,7 @@ func TestPageSaysWhatIsWrongWithTheTable(t *testing.T) {
 	node := setup(t, database).start(t)
 	eventually(t, func() error { return page(t, node, "/", `id="h-nodes"`) })
 	run(t, openPostgres(t, database), `ALTER TABLE int_lock RENAME created_date TO created`)
-	text := says(t, node, "/", "</time>: INT_LOCK is neither generation")
+	text := says(t, node, "/", "Cluster status unavailable: INT_LOCK is neither generation")
 	if !strings.Contains(text, "the column CREATED_DATE is missing") || strings.Contains(text, "does not answer") {
 		t.Errorf("the page:\n%s", text)
 	}

@@ -22,8 +22,9 @@ const (
 	lastPolls = 10
 	// mostLocks is how many locks are listed.
 	mostLocks = 200
-	// mostSummed is how many locks are counted by subject and mode.
-	mostSummed = 5_000
+	// mostSummed is how many locks are counted by subject and mode: more take longer than a
+	// page may.
+	mostSummed = 1_000
 	// lastBack is how many streams are listed that went back, and recentBack for how
 	// long.
 	lastBack = 20

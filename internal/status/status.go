@@ -29,7 +29,7 @@ type Report struct {
 	// are beside them at least.
 	Locks     []Lock `json:"locks"`
 	MoreLocks int64  `json:"more_locks,omitempty"`
-	// LockKinds counts some thousand locks, those of Locks among them, by subject and mode.
+	// LockKinds counts the first thousand locks by subject and mode.
 	LockKinds []LockKind `json:"-"`
 	// Sweeps are those that run.
 	Sweeps []Sweep `json:"sweeps"`

@@ -138,7 +138,7 @@ type heatRow struct {
 	off   float64
 }
 
-// heatCell has turns, and the level of their share from 0 to 4.
+// heatCell has turns, and the level of their share: 2 is an even one, and 4 twice that or more.
 type heatCell struct{ Turns, Level int }
 
 // takenTurn identifies a turn: there is a poll of each of its observers.
@@ -260,7 +260,7 @@ func (w *work) heatMap(heat map[string]map[string]int) {
 		for _, node := range w.Nodes {
 			share := float64(counts[node]) / float64(sum)
 			row.off += math.Abs(share - 1/float64(len(w.Nodes)))
-			row.Cells = append(row.Cells, heatCell{counts[node], int(math.Ceil(share * 4))})
+			row.Cells = append(row.Cells, heatCell{counts[node], min(4, int(math.Round(2*share*float64(len(w.Nodes)))))})
 		}
 		rows = append(rows, row)
 	}

@@ -134,6 +134,14 @@ func (v view) Time(t time.Time) template.HTML {
 	return template.HTML(`<time datetime="` + t.Format("2006-01-02T15:04:05Z") + `"` + title + `>` + relative(t.Sub(v.Now)) + `</time>`) //nolint:gosec // Nothing in it comes from outside.
 }
 
+// Due is the time of what is yet to be done.
+func (v view) Due(t time.Time) template.HTML {
+	if !t.IsZero() && t.Before(v.Now) {
+		return "now"
+	}
+	return v.Time(t)
+}
+
 func relative(d time.Duration) string {
 	switch d = d.Round(time.Second); {
 	case d == 0:

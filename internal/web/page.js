@@ -13,10 +13,11 @@
     if (s < 86400) return two(Math.floor(s / 3600), "h", Math.floor(s / 60) % 60, "min");
     return two(Math.floor(s / 86400), "d", Math.floor(s / 3600) % 24, "h");
   };
+  const due = "#observers td:nth-child(7) time"; // A poll that is due is not of the past.
   const tick = () => {
     for (const t of all("time")) {
       const s = Math.round((Date.parse(t.dateTime) - Date.now() - ahead) / 1000);
-      const text = s === 0 ? "now" : s > 0 ? "in " + span(s) : span(-s) + " ago";
+      const text = s === 0 || s < 0 && t.matches(due) ? "now" : s > 0 ? "in " + span(s) : span(-s) + " ago";
       if (t.textContent !== text) t.textContent = text;
       if (!t.title) t.title = t.dateTime.replace("T", " ").replace("Z", " UTC");
     }
@@ -30,8 +31,11 @@
   };
   const prepare = () => {
     ahead = Date.parse(main().dataset.now) - Date.now();
-    for (const e of all(".filter, .copy")) e.hidden = false;
-    all(".filter").forEach(filter);
+    for (const e of all(".copy")) e.hidden = false;
+    for (const e of all(".filter")) {
+      e.hidden = all("#" + e.dataset.for + " tbody tr").length < 10 && !e.value;
+      filter(e);
+    }
     tick();
   };
 

@@ -91,7 +91,7 @@ func TestPageShows(t *testing.T) {
 	r.Verdict = r.Judge()
 	_, page := reporting(t, r).do("GET", "/")
 	for heading, want := range map[string][]string{
-		"Needs attention":     {"node b since 30 s ago it died", "observer bins table &lt;script&gt;"},
+		"Needs attention":     {"node b began 30 s ago it died", "observer bins table &lt;script&gt;"},
 		"Event log went back": {"orders a now 723 is not &lt;script&gt;"},
 		"Refused accounts":    {"erp/reader a 1 h ago ORA-01017: &lt;script&gt;"},
 		"Observers": {
@@ -391,8 +391,8 @@ func TestPageWithTheDatabaseDown(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	for _, want := range []string{
-		"<title>unknown ·", `class="unknown"`, "/static/unknown.svg", "they say: no such host", "These loops hang: schedule/order", "Below is the last that was known", "known</h3>",
-		`Cluster status unavailable since <time `,
+		"<title>unknown ·", `class="unknown"`, "/static/unknown.svg", "they say: no such host", "these loops hang: schedule/order", "What follows was read <time", "known</h3>",
+		"Cluster status unavailable: they say", "It was first missed <time",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)

@@ -60,6 +60,8 @@ type view struct {
 	// MoreLocks is how many there are beside Locks at least.
 	MoreLocks int64
 	Contended []status.Lock
+	// Counted is how many locks are counted by subject and mode; 0: all are.
+	Counted int64
 	Sweeps    []status.Sweep
 	// MoreSweeps and MoreNodes are left out.
 	MoreSweeps, MoreNodes int64
@@ -263,6 +265,12 @@ func (v *view) locks(most limits) {
 	slices.SortStableFunc(all, func(a, b status.Lock) int { return cmp.Compare(b.Waiting, a.Waiting) })
 	listed, more := cut(all, most.locks)
 	v.Locks, v.MoreLocks = listed, v.Report.MoreLocks+more
+	for _, k := range v.Report.LockKinds {
+		v.Counted += k.Locks
+	}
+	if v.Counted >= v.MoreLocks+int64(len(listed)) {
+		v.Counted = 0
+	}
 	for _, l := range all {
 		if l.Waiting > 0 && len(v.Contended) < mostListed {
 			v.Contended = append(v.Contended, l)

@@ -127,7 +127,7 @@ func TestPages(t *testing.T) {
 		"page escapes":      {nil, "/", 200, "&lt;script&gt;"},
 		"page when down": {func(o *web.Options) {
 			o.Report = func(context.Context) (status.Report, error) { return status.Report{}, down }
-		}, "/", 200, "</time>: they say: no such host</p>"},
+		}, "/", 200, "Cluster status unavailable: they say: no such host</p>"},
 		"page warns": {func(o *web.Options) { o.Exposed = func() bool { return true } }, "/", 200, "http.insecure"},
 		"unknown":    {nil, "/nope", 404, ""},
 	} {
