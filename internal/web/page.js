@@ -15,7 +15,7 @@
   };
   const due = "#observers td:nth-child(7) time"; // A poll that is due is not of the past.
   const tick = () => {
-    for (const t of all("time")) {
+    for (const t of all("time[datetime]")) {
       const s = Math.round((Date.parse(t.dateTime) - Date.now() - ahead) / 1000);
       const text = s === 0 || s < 0 && t.matches(due) ? "now" : s > 0 ? "in " + span(s) : span(-s) + " ago";
       if (t.textContent !== text) t.textContent = text;
@@ -30,7 +30,7 @@
     }
   };
   const prepare = () => {
-    ahead = Date.parse(main().dataset.now) - Date.now();
+    ahead = Date.parse(document.getElementById("now").textContent) - Date.now();
     for (const e of all(".copy")) e.hidden = false;
     for (const e of all(".filter")) {
       e.hidden = all("#" + e.dataset.for + " tbody tr").length < 10 && !e.value;
@@ -63,7 +63,6 @@
     const verdict = document.getElementById("verdict"), said = page.getElementById("verdict");
     verdict.className = said.className;
     if (verdict.textContent !== said.textContent) verdict.textContent = said.textContent; // It is read out.
-    from.dataset.now = to.dataset.now;
     from.replaceChildren(...to.childNodes);
     prepare();
     for (const [id, left] of scrolled) if (left) { const e = document.getElementById(id); if (e) e.scrollLeft = left; }

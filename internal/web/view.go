@@ -62,7 +62,7 @@ type view struct {
 	Contended []status.Lock
 	// Counted is how many locks are counted by subject and mode; 0: all are.
 	Counted int64
-	Sweeps    []status.Sweep
+	Sweeps  []status.Sweep
 	// MoreSweeps and MoreNodes are left out.
 	MoreSweeps, MoreNodes int64
 }
