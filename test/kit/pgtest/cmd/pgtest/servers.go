@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/observerd/observerd/test/kit/bouncertest"
+	"github.com/observerd/observerd/test/kit/browsertest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/redistest"
@@ -54,6 +55,7 @@ func (s servers) close() error {
 func sweep() {
 	pgtest.Sweep()
 	mariatest.Sweep()
+	browsertest.Sweep()
 	bouncertest.Sweep()
 	redistest.Sweep()
 }
