@@ -1,5 +1,5 @@
 // The suites: they run the program from outside, and nothing of the program's module
-// imports them. They have the libraries of docker compose, Prometheus and CloudEvents,
+// imports them. They have the libraries of docker compose, Prometheus, CloudEvents and chromedp,
 // which the go.mod of the program, and so whoever imports its packages, does without.
 // `make test` runs both modules.
 module github.com/observerd/observerd/test/suite
