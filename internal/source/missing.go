@@ -29,6 +29,9 @@ type MissingError struct {
 	// Nearest are the existing names most like it, the best first. Where there is none,
 	// Others are the first of those that exist.
 	Nearest, Others []string
+	// Hidden says that the catalogue shows a table only to an account that may read it: one
+	// that is not there may exist.
+	Hidden bool
 	// PrimaryKey are the columns of the table's primary key, where one for the key is
 	// missing and the catalogue knows them.
 	PrimaryKey []string
@@ -60,9 +63,12 @@ func Missing(kind, name, in string, names []string) *MissingError {
 	return e
 }
 
-// MissingTable is the failure of a query of a table that is not among the names.
-func MissingTable(table string, names []string) error {
-	return Missing("table", table, "", names).Fault()
+// MissingTable is the failure of a query of a table that is not among the names; hidden is
+// [MissingError.Hidden].
+func MissingTable(table string, names []string, hidden bool) error {
+	e := Missing("table", table, "", names)
+	e.Hidden = hidden
+	return e.Fault()
 }
 
 // Unfit makes a failure of class query of an error that no attempt will cure;
@@ -77,6 +83,9 @@ func Unfit(err error) error {
 func (e *MissingError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q does not exist", e.Kind, e.Name)
+	if e.Hidden {
+		b.WriteString(", or this account was not granted a right to read it")
+	}
 	if e.In != "" {
 		fmt.Fprintf(&b, " in %s", e.In)
 	}
@@ -95,7 +104,7 @@ func (e *MissingError) Error() string {
 	case len(e.Nearest) == 0 && e.Kind == "column":
 		b.WriteString("; write a query that returns columns")
 	case len(e.Nearest) == 0:
-		b.WriteString("; grant this account SELECT on a table, or name another account")
+		fmt.Fprintf(&b, "; there is %s", map[bool]string{true: "none that this account may read", false: "none at all"}[e.Hidden])
 	}
 	return b.String()
 }

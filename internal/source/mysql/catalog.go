@@ -163,7 +163,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	for i, row := range rows {
 		names[i] = string(row[0])
 	}
-	return source.MissingTable(table, names)
+	return source.MissingTable(table, names, true)
 }
 
 // describeQuery lets the server say what a query would return. It cannot say

@@ -33,6 +33,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 	exec(t, writer, `CREATE TABLE unused (id int)`)
 	exec(t, writer, `SET sql_mode = 'NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES'`)
 	return sourcetest.Fixture{
+		Hides:       true,
 		Source:      open(t, mysql.Options{URL: url}),
 		Unreachable: open(t, mysql.Options{URL: "mysql://someone:secret@127.0.0.1:1/nowhere"}),
 		In:          func(loc *time.Location) sourcetest.Source { return open(t, mysql.Options{URL: url, Location: loc}) },

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/observerd/observerd/internal/source"
@@ -125,5 +124,5 @@ func (c *session) missingTable(ctx context.Context, table string) error {
 			names[i] = row[0] + "." + row[1]
 		}
 	}
-	return fmt.Errorf("%w; or this account was not granted READ or SELECT on it", source.Missing("table", table, "", names))
+	return source.MissingTable(table, names, true)
 }

@@ -67,6 +67,7 @@ func fixture(t *testing.T, column, now string, o engine.Options) sourcetest.Fixt
 // contract is what Oracle looks like to the suite.
 func contract(column, now string) sourcetest.Fixture {
 	return sourcetest.Fixture{
+		Hides:       true,
 		Sort:        "sort order by",
 		Placeholder: ":1",
 		Now:         now,

@@ -183,7 +183,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	for i, row := range rows {
 		names[i] = string(row[0])
 	}
-	return source.MissingTable(table, names)
+	return source.MissingTable(table, names, false)
 }
 
 // typeNames are the server's own types; those of extensions and users have no

@@ -36,6 +36,21 @@ func missingTable(t *testing.T, f Fixture) {
 			t.Errorf("%s: %v is not about reaching the database", method, err)
 		}
 	}
+	droppedTable(t, f)
+}
+
+// droppedTable tells a table that is gone from one that the account may not read, where the
+// catalogue does: no right is asked for that would not help.
+func droppedTable(t *testing.T, f Fixture) {
+	q := orders()
+	f.read(t, q, "")
+	f.exec("DROP TABLE orders")
+	for method, err := range f.everywhere(t, q) {
+		var missing *source.MissingError
+		if !errors.As(err, &missing) || missing.Hidden != f.Hides || strings.Contains(err.Error(), "was not granted") != f.Hides || strings.Contains(err.Error(), "grant this") {
+			t.Errorf("%s of a table that was dropped: %v", method, err)
+		}
+	}
 }
 
 func missingColumn(t *testing.T, f Fixture) {

@@ -53,6 +53,8 @@ type Fixture struct {
 	// Kept makes tables, by their names, with columns id and stamp, which the database
 	// itself sets or a trigger names.
 	Kept map[string]string
+	// Hides says that the catalogue has no table that the account may not read.
+	Hides bool
 	// Exact says that the source can see open transactions.
 	Exact bool
 	// Types replace {text}, {long} (text of any length), {name} (text that is short enough for an index),

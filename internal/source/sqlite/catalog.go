@@ -75,7 +75,7 @@ func (s session) missingTable(ctx context.Context, table string) error {
 	if err != nil {
 		return s.translate(ctx, "list tables", err)
 	}
-	return source.MissingTable(table, names)
+	return source.MissingTable(table, names, false)
 }
 
 // describeQuery prepares the query and reads the names of its columns. It
