@@ -149,6 +149,8 @@ const (
 	StateActive  = "active"
 	StatePaused  = "paused"
 	StateBackoff = "backoff"
+	// StateUnpolled is an observer that is neither, and that no live node polls.
+	StateUnpolled = "unpolled"
 	// StateDisabled is an observer that the configuration switches off, by itself or with
 	// its type.
 	StateDisabled = "disabled"

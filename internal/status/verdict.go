@@ -104,6 +104,9 @@ func (r Report) observersNeed() (all []Attention) {
 		}
 		a := Attention{What: "observer " + o.ID}
 		switch {
+		case o.State == StateUnpolled && r.alive(): // Without any node the cluster says so.
+			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.TurnAt, "no live node polls it: the nodes have another configuration", "ObserverdTypeNotPolled"
+			a.Command = "observerd reload"
 		case o.LastError != "":
 			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.LastOKAt, o.LastError, "ObserverdTypeNotSucceeding"
 			a.Command = "observerd observers show " + o.ID
@@ -122,6 +125,16 @@ func (r Report) observersNeed() (all []Attention) {
 		all = append(all, a)
 	}
 	return all
+}
+
+// alive reports whether any node is.
+func (r Report) alive() bool {
+	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return !n.Gone })
+}
+
+// Polls reports whether the node is alive and polls the observer of a type.
+func (n Node) Polls(typ, observer string) bool {
+	return !n.Gone && slices.Contains(n.Types, typ) && !slices.Contains(n.Outdated, observer)
 }
 
 // onlyPoison reports whether the last polls that met rows have made events of none.

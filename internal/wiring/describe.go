@@ -69,8 +69,10 @@ func (d describer) observer(o config.Observer, s status.Observer) status.Observe
 		s.Freshness = d.report.At.Sub(s.LastOKAt) + s.Lag
 	}
 	switch enabled := ok && o.Enabled && t.Enabled; {
-	case enabled && isPolled(d.report, o.Type):
+	case enabled && isPolled(d.report, o.Type, o.ID):
 		s.NextPollAt = next
+	case enabled && s.Pause == nil:
+		s.State = status.StateUnpolled
 	case !enabled && s.Pause == nil:
 		s.State = status.StateDisabled
 	}
@@ -111,15 +113,15 @@ func nameLocks(cfg *config.Config, r *status.Report) {
 	}
 }
 
-// isPolled reports whether a live node polls the type.
-func isPolled(r *status.Report, name string) bool {
-	return slices.ContainsFunc(r.Nodes, func(n status.Node) bool { return !n.Gone && slices.Contains(n.Types, name) })
+// isPolled reports whether a live node polls the observer, or with an empty one the type.
+func isPolled(r *status.Report, typ, observer string) bool {
+	return slices.ContainsFunc(r.Nodes, func(n status.Node) bool { return n.Polls(typ, observer) })
 }
 
 // nextTurn returns the next turn of a type whose last one was that of a tick; zero where no
 // live node polls it.
 func nextTurn(r *status.Report, t config.Type, last time.Time) time.Time {
-	if !isPolled(r, t.Name) {
+	if !isPolled(r, t.Name, "") {
 		return time.Time{}
 	}
 	return schedule.NextPoll(Timed(t), "", turn.Stream{At: last}, r.At)

@@ -2,6 +2,7 @@ package wiring_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,53 @@ import (
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wiring"
 )
+
+// TestUnpolledObservers has observers that no live node polls: the only node of their type is
+// gone, or defines them in another way.
+func TestUnpolledObservers(t *testing.T) {
+	t.Parallel()
+	cfg := &config.Config{Scheduler: config.Scheduler{Types: map[string]config.Settings{}}}
+	for _, typ := range []string{"order", "stock"} {
+		settings := config.Settings{}
+		settings.Enabled, settings.FixedDelay = true, 30*time.Second
+		cfg.Scheduler.Types[typ] = settings
+	}
+	cfg.Observers = []config.Observer{
+		{ID: "orders", Type: "order", Enabled: true},
+		{ID: "outdated", Type: "order", Enabled: true},
+		{ID: "paused", Type: "stock", Enabled: true},
+		{ID: "stock", Type: "stock", Enabled: true},
+	}
+	r := status.Report{
+		At:        time.Now(),
+		Nodes:     []status.Node{{Name: "a", Types: []string{"order"}, Outdated: []string{"outdated"}}, {Name: "b", Types: []string{"stock"}, Gone: true}},
+		Observers: []status.Observer{{ID: "paused", State: status.StatePaused, Pause: &status.Pause{}}, {ID: "stock", State: status.StateBackoff, LastError: "query: no table"}},
+	}
+	wiring.Describe(cfg, &r)
+	var states, needs []string
+	for _, o := range r.Observers {
+		states = append(states, o.State)
+	}
+	for _, a := range r.Verdict.Attention {
+		if strings.Contains(a.Why, "no live node polls it") {
+			needs = append(needs, a.What+": "+a.Command)
+		}
+	}
+	if got, want := fmt.Sprint(states), "[active unpolled paused unpolled]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := fmt.Sprint(needs), "[observer outdated: observerd reload observer stock: observerd reload]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	// Without any node there is one thing to do, not one for each observer.
+	r.Nodes = nil
+	wiring.Describe(cfg, &r)
+	for _, a := range r.Verdict.Attention {
+		if strings.Contains(a.Why, "no live node polls it") {
+			t.Errorf("%s needs attention beside the cluster", a.What)
+		}
+	}
+}
 
 // TestObserversAreDescribed has one that the configuration has not, one that was polled, and
 // one that was not.
