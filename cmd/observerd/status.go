@@ -29,6 +29,9 @@ that cannot be told.
 Of an observer, EVENTS/10MIN and ROWS/10MIN are those of the polls that
 have ended in the last 10 minutes, and LAST ERROR stays until a poll goes well.
 
+With --watch a terminal shows what fits into its height, observers before sinks, nodes
+and types, and says how much is left out.
+
 On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 		Example: `  observerd status
   observerd status --watch
@@ -42,12 +45,15 @@ On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 		if *coded && *watch {
 			return usageError{errors.New("--exit-code and --watch exclude each other")}
 		}
-		verdict := status.Verdict{}
+		verdict, lines := status.Verdict{}, func() int { return 0 }
+		if *watch && *output == formatText {
+			lines = c.terminalLines
+		}
 		err := c.operate(cmd.Context(), 0, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			show := func(ctx context.Context, w io.Writer) error {
 				report, err := operator.Report(ctx)
 				verdict = report.Verdict
-				return answer(w, *output, report, err, func() error { return printReport(w, c.painter(), report) })
+				return answer(w, *output, report, err, func() error { return printReport(w, c.painter(), report, lines()) })
 			}
 			if *watch {
 				return c.watch(ctx, *timeout, *output == formatText, show)
@@ -74,25 +80,57 @@ func verdictError(v status.Verdict, err error) error {
 	return codeError{code, saidError{errors.New(v.Headline())}}
 }
 
-// section is one table of the report.
+// section is one table of the report. more says how many rows are left out; empty for none.
 type section struct {
 	title    string
 	headings []string
 	rows     [][]string
+	more     string
 }
 
-func printReport(w io.Writer, p painter, r status.Report) error {
+// printReport prints a report. With a height it prints what fits into so many lines, the most
+// important sections first; 0 is no limit.
+func printReport(w io.Writer, p painter, r status.Report, height int) error {
 	if p {
 		w = asIs(w) // The tables escape what they print.
 	}
 	fmt.Fprintln(w, p.paint(r.Verdict.Headline(), colorOf("LEVEL", string(r.Verdict.Level))))
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
-	if err := printSections(w, p, rare(attentionSection(r))); err != nil {
+	attention, nodes, types, observers, polls := attentionSection(r), nodeSection(r), typeSection(r), observerSection(r), pollSection(r.At, r.Polls)
+	sinks, locks := sinkSection(r.At, r.Sinks), lockSection(r)
+	others := rare(pauseSection(r.At, r.Observers), wentBackSection(r), generationSection(r.At, r.Generations), sweepSection(r.At, r.Sweeps), accountSection(r.At, r.Accounts))
+	if height > 0 {
+		const above = 2 // the lines that are printed already
+		shown, hidden := fit(rare(append([]section{attention, observers, sinks, nodes, types, polls, locks}, others...)...), height-above)
+		if err := printSections(w, p, shown); err != nil || len(hidden) == 0 {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "… and more: %s\n", strings.Join(hidden, ", "))
 		return err
 	}
-	sections := []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r.At, r.Polls), sinkSection(r.At, r.Sinks), lockSection(r)}
-	return printSections(w, p, append(sections, rare(pauseSection(r.At, r.Observers), wentBackSection(r), generationSection(r.At, r.Generations),
-		sweepSection(r.At, r.Sweeps), accountSection(r.At, r.Accounts))...))
+	return printSections(w, p, slices.Concat(rare(attention), []section{nodes, types, observers, polls, sinks, locks}, others))
+}
+
+// fit cuts sections down to so many lines, of which the last may name the sections that are
+// left out.
+func fit(sections []section, lines int) (shown []section, hidden []string) {
+	const around = 3 // an empty line, the title and the headings
+	lines--
+	for _, s := range sections {
+		switch room := lines - around; {
+		case len(s.rows) <= room:
+		case room >= 2:
+			s.more = fmt.Sprintf("… and %d more", len(s.rows)-room+1)
+			s.rows = s.rows[:room-1]
+			lines--
+		default:
+			hidden = append(hidden, s.title)
+			continue
+		}
+		lines -= around + len(s.rows)
+		shown = append(shown, s)
+	}
+	return shown, hidden
 }
 
 // rare leaves out the sections that are empty.
@@ -110,13 +148,16 @@ func printSections(w io.Writer, p painter, sections []section) error {
 		if err := p.table(w, s.headings, s.rows); err != nil {
 			return err
 		}
+		if s.more != "" {
+			fmt.Fprintln(w, s.more)
+		}
 	}
 	return nil
 }
 
 // sectionOf is a section with a row of each value.
 func sectionOf[T any](title string, headings []string, values []T, row func(T) []string) section {
-	return section{title, headings, each(values, row)}
+	return section{title: title, headings: headings, rows: each(values, row)}
 }
 
 func attentionSection(r status.Report) section {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -28,9 +29,11 @@ func watchFlag(cmd *cobra.Command) *bool {
 // does not end the watch: it may be a failover. On a terminal each text is drawn over the one
 // before; JSON, and what goes elsewhere, comes one after the other.
 func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, print func(ctx context.Context, w io.Writer) error) error {
-	screen := screen{w: c.stdout}
+	screen, resized := screen{w: c.stdout}, make(chan os.Signal, 1)
 	if redraw && isTerminal(c.stdout) {
 		screen.terminal, _ = asIs(c.stdout).(*os.File)
+		signal.Notify(resized, syscall.SIGWINCH)
+		defer signal.Stop(resized)
 	}
 	defer screen.close()
 	for first := true; ; first = false {
@@ -41,6 +44,7 @@ func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, pri
 		select {
 		case <-ctx.Done():
 			return endOfWatch(ctx)
+		case <-resized:
 		case <-time.After(watchEvery):
 		}
 	}
@@ -54,8 +58,8 @@ func within(ctx context.Context, timeout time.Duration, w io.Writer, print func(
 
 // endOfWatch is nil for SIGINT.
 func endOfWatch(ctx context.Context) error {
-	var signal signalError
-	if errors.As(context.Cause(ctx), &signal) && signal.signal == syscall.SIGINT {
+	var interrupt signalError
+	if errors.As(context.Cause(ctx), &interrupt) && interrupt.signal == syscall.SIGINT {
 		return nil
 	}
 	return context.Cause(ctx)
@@ -113,6 +117,15 @@ func (s screen) close() {
 	if s.terminal != nil {
 		_, _ = io.WriteString(s.terminal, wrap)
 	}
+}
+
+// terminalLines is how many lines [frame] draws without cutting; 0 where stdout is no
+// terminal, or one of unknown height.
+func (c *cli) terminalLines() int {
+	if terminal, ok := asIs(c.stdout).(*os.File); ok && isTerminal(c.stdout) {
+		return max(0, terminalHeight(terminal)-1)
+	}
+	return 0
 }
 
 // terminalHeight is in lines; 0 where it is unknown.

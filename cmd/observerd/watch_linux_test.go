@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestAWatchEndsWell interrupts watches of real processes, on a terminal and on a pipe.
@@ -25,6 +27,7 @@ func TestAWatchEndsWell(t *testing.T) {
 			t.Errorf("%q on a pipe: %q", args, text)
 		}
 		window, terminal := openTerminal(t)
+		resize(t, terminal, 12)
 		drawn := make(chan string, 1)
 		go func() {
 			var all []byte
@@ -40,8 +43,20 @@ func TestAWatchEndsWell(t *testing.T) {
 		must(t, terminal.Close())
 		if text := <-drawn; strings.Count(text, toTop) < 2 || !strings.HasSuffix(text, wrap) {
 			t.Errorf("%q on a terminal: %q", args, text)
+		} else if args[0] == "status" && (!strings.Contains(text, "… and more: ") || strings.Contains(text, "more lines")) {
+			t.Errorf("%q does not fit the terminal: %q", args, text)
 		}
 	}
+}
+
+func resize(t *testing.T, terminal *os.File, rows uint16) {
+	t.Helper()
+	raw, err := terminal.SyscallConn()
+	must(t, err)
+	must(t, raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: 200})
+	}))
+	must(t, err)
 }
 
 // TestAWatchGoesOn takes the database away from a watch, and gives it back.
