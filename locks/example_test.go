@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"time"
 
 	"github.com/observerd/observerd/locks"
@@ -51,9 +53,31 @@ func ExampleManager_Acquire() {
 	if errors.Is(err, locks.ErrHeld) {
 		return // Another has triggered it.
 	}
-	fmt.Println(l.Descriptor(), err)
+	fmt.Println(l, err)
 	fmt.Println(l.Release(ctx))
 	// Output:
-	// lock:exclusive:consolidation-job:triggering:fs-abc123:VA-IRRL-LIN <nil>
+	// lock:exclusive:consolidation-job:triggering:fs-abc123:VA-IRRL-LIN (fence 1) <nil>
+	// <nil>
+}
+
+func ExampleLease_LogValue() {
+	ctx, m := context.Background(), example()
+	defer func() { _ = m.Close(ctx) }()
+	nightly := locks.Name("nightly")
+	nightly.Metadata = map[string]string{"purpose": "report"}
+	l, err := m.Acquire(ctx, nightly)
+	if err != nil {
+		panic(err)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	log.Info("Report begins", "lease", l)
+	fmt.Println(l.Release(ctx))
+	// Output:
+	// level=INFO msg="Report begins" lease.lock=lock:exclusive:name:processing:nightly lease.fence=1 lease.ttl=30s
 	// <nil>
 }

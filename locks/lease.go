@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -270,6 +271,15 @@ func (l *Lease) Descriptor() Descriptor {
 	d := l.hold.lock
 	d.TTL = l.TTL()
 	return d
+}
+
+// String returns the descriptor's text and the fencing token, for people.
+func (l *Lease) String() string { return fmt.Sprintf("%s (fence %d)", l.asked, l.Fence()) }
+
+// LogValue implements [slog.LogValuer]: the lock, the fencing token and the TTL. Metadata
+// is not in it.
+func (l *Lease) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("lock", l.asked.String()), slog.Int64("fence", l.Fence()), slog.Duration("ttl", l.TTL()))
 }
 
 // TTL is how long the lock outlives this process if it dies. It may be longer than the
