@@ -189,7 +189,7 @@ type PastPoll struct {
 	Observer, Type, Node string
 	// TurnAt is the tick of the turn of its type.
 	TurnAt, FinishedAt time.Time
-	Duration           time.Duration
+	Duration           time.Duration `json:"duration_ms"`
 	Outcome            string
 	// Poison is the number of rows that could not become an event.
 	Poison int64

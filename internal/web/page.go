@@ -17,10 +17,7 @@ import (
 var files embed.FS
 
 // static are the files that the page asks for, by name.
-var static = map[string]struct {
-	mime string
-	body []byte
-}{
+var static = map[string]file{
 	"style.css":    {"text/css; charset=utf-8", mustRead("style.css")},
 	"page.js":      {"text/javascript; charset=utf-8", mustRead("page.js")},
 	"ok.svg":       icon("#1a7f4b", "M9 16.5l5 5 9-10"),
@@ -44,17 +41,15 @@ func mustRead(name string) []byte {
 	return body
 }
 
-// icon tells the levels apart by form, too, not by color alone.
-func icon(color, mark string) struct {
+type file struct {
 	mime string
 	body []byte
-} {
-	text := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="` + color +
-		`"/><path d="` + mark + `" fill="none" stroke="#fff" stroke-width="4" stroke-linecap="round" stroke-linejoin="round"/></svg>`
-	return struct {
-		mime string
-		body []byte
-	}{"image/svg+xml", []byte(text)}
+}
+
+// icon tells the levels apart by form, too, not by color alone.
+func icon(color, mark string) file {
+	return file{"image/svg+xml", []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="` + color +
+		`"/><path d="` + mark + `" fill="none" stroke="#fff" stroke-width="4" stroke-linecap="round" stroke-linejoin="round"/></svg>`)}
 }
 
 func digest(parts ...[]byte) string {

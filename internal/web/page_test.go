@@ -91,7 +91,7 @@ func TestPageShows(t *testing.T) {
 	r.Verdict = r.Judge()
 	_, page := reporting(t, r).do("GET", "/")
 	for heading, want := range map[string][]string{
-		"Needs attention":     {"node b began 30 s ago it died", "observer bins table &lt;script&gt;"},
+		"Needs attention":     {"node b 30 s ago it died", "observer bins table &lt;script&gt;"},
 		"Event log went back": {"orders a now 723 is not &lt;script&gt;"},
 		"Refused accounts":    {"erp/reader a 1 h ago ORA-01017: &lt;script&gt;"},
 		"Observers": {
