@@ -41,7 +41,7 @@
 
   // place names an element so that its successor can be found.
   const place = (e) => {
-    const near = e && e.closest("#main [id]");
+    const near = e && e.closest("#main, #main [id]"); // A card has no id.
     return near && { id: near.id, n: all("a, button, summary", near).indexOf(e) };
   };
   const find = (p) => {
