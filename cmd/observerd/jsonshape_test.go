@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/status"
 )
 
 func TestShapeOfJSON(t *testing.T) {
@@ -74,7 +75,7 @@ func TestDurationsOfJSONHaveAUnit(t *testing.T) {
 			}
 		}
 	}
-	for _, value := range []any{admin.Report{}, admin.ObserverDetails{}, admin.Polled{}, admin.Backfill{}, heldLock{}, stolenLock{}} {
+	for _, value := range []any{admin.Report{}, admin.ObserverDetails{}, admin.Polled{}, admin.Backfill{}, status.HeldLock{}, stolenLock{}} {
 		walk(reflect.TypeOf(value))
 	}
 	if found < 12 {

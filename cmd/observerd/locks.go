@@ -17,6 +17,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/jsontext"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
@@ -24,23 +25,6 @@ import (
 
 // lockCommands makes the commands below locks that look at locks and release them.
 type lockCommands struct{ *cli }
-
-// heldLock is a lock as JSON has it. Times are in milliseconds, as in the status.
-type heldLock struct {
-	Lock     string            `json:"lock"`
-	Holder   string            `json:"holder"`
-	Term     string            `json:"term"`
-	Fence    int64             `json:"fence"`
-	TTL      time.Duration     `json:"ttl_ms"`
-	Age      time.Duration     `json:"age_ms"`
-	Left     time.Duration     `json:"ttl_left_ms"`
-	Waiting  int               `json:"waiting"`
-	Metadata map[string]string `json:"metadata,omitempty"`
-}
-
-func heldOf(l locks.Found) heldLock {
-	return heldLock{l.Lock.String(), l.Node, l.Term, l.Fence, l.Lock.TTL, l.Age, l.Left, l.Waiting, l.Lock.Metadata}
-}
 
 func (c lockCommands) list() *cobra.Command {
 	var f locks.Filter
@@ -86,7 +70,7 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
 				unknown = nil // Once is enough, also with --watch.
 			}
-			return answer(w, *output, each(found, heldOf), err, func() error { return printLocks(w, found) })
+			return answer(w, *output, each(found, wiring.HeldLock), err, func() error { return printLocks(w, found) })
 		}
 		if *watch {
 			return c.watch(cmd.Context(), *timeout, *output == formatText, list)
@@ -147,7 +131,7 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		}
 		return ask(func(ctx context.Context, system admin.LockSystem) error {
 			found, err := system.Find(ctx, admin.HoldersOf(d))
-			return answer(c.stdout, *output, each(found, heldOf), err, func() error { return c.printHolders(d, found) })
+			return answer(c.stdout, *output, each(found, wiring.HeldLock), err, func() error { return c.printHolders(d, found) })
 		})
 	}
 	return cmd
@@ -206,7 +190,7 @@ The exit code is 75 if no holder has that term.`,
 				}
 				return err
 			}
-			return c.line(*output, jsonObject{{"lock", d.String()}, {"term", id}}, err, "%s: released", escaped(d.Key()))
+			return c.line(*output, jsontext.Object{{Name: "lock", Value: d.String()}, {Name: "term", Value: id}}, err, "%s: released", escaped(d.Key()))
 		})
 	}
 	return cmd
@@ -333,7 +317,7 @@ not used since. Not every provider has such leftovers: see 'observerd help locks
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return ask(func(ctx context.Context, system admin.LockSystem) error {
 			removed, err := system.Sweep(ctx, unused)
-			return c.line(*output, jsonObject{{"provider", system.Provider}, {"removed", removed}}, err, "%s: %d removed", escaped(system.Provider), removed)
+			return c.line(*output, jsontext.Object{{Name: "provider", Value: system.Provider}, {Name: "removed", Value: removed}}, err, "%s: %d removed", escaped(system.Provider), removed)
 		})
 	}
 	return cmd

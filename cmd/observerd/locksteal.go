@@ -13,6 +13,8 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
+	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
 
@@ -26,7 +28,7 @@ type theft struct {
 
 // stolenLock is a lock that a theft has left held by nobody, as JSON has it.
 type stolenLock struct {
-	heldLock
+	status.HeldLock
 	// From is the former holder.
 	From string `json:"stolen_from"`
 }
@@ -170,7 +172,7 @@ func (s *theft) leave(ctx context.Context, m *locks.Manager, l *locks.Lease, fro
 		}
 	}
 	if *s.output == formatJSON {
-		return printJSON(s.stdout, stolenLock{heldOf(left), from.Node})
+		return printJSON(s.stdout, stolenLock{wiring.HeldLock(left), from.Node})
 	}
 	term := cmp.Or(left.Term, "TERM") // as 'observerd locks show' has it
 	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s --provider %s\n",

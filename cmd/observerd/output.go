@@ -125,7 +125,7 @@ func printJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(jsonWriter(w))
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(shaped(value))
+	return encoder.Encode(jsontext.Shaped(value))
 }
 
 // answer prints a result as JSON, or as text does. An error is there instead of a result.
@@ -269,8 +269,7 @@ func until(now, then time.Time) string {
 	return "in " + span(then.Sub(now))
 }
 
-// timestamp writes a time for programs and people: RFC 3339 in UTC, with milliseconds.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func timestamp(t time.Time) string { return jsontext.Timestamp(t) }
 
 // span rounds a duration to what a person wants to know: at most two units.
 func span(d time.Duration) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/jsontext"
 )
 
 // reloadTimeout is longer than a node takes to read its configuration, to stop
@@ -167,7 +168,7 @@ how the reload went, or has ended; or no node was asked, and the message says so
 			}
 		}
 		changed, err := askForReload(ctx, pid)
-		return c.line(*output, jsonObject{{"changed_keys", changed}}, err, "%s", either(changed > 0, "reloaded", "reloaded; no key has changed"))
+		return c.line(*output, jsontext.Object{{Name: "changed_keys", Value: changed}}, err, "%s", either(changed > 0, "reloaded", "reloaded; no key has changed"))
 	}
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin/sample"
+	"github.com/observerd/observerd/internal/jsontext"
 )
 
 func (c *cli) sampleCommand() *cobra.Command {
@@ -46,5 +47,5 @@ func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool,
 		return warehouse.Run(ctx, sample.Every)
 	}
 	err = warehouse.Step(ctx, steps)
-	return c.line(output, jsonObject{{"path", path}, {"movements", steps}}, err, "%s: %d movements made", path, steps)
+	return c.line(output, jsontext.Object{{Name: "path", Value: path}, {Name: "movements", Value: steps}}, err, "%s: %d movements made", path, steps)
 }

@@ -2,10 +2,8 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
@@ -15,46 +13,18 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// lastActs is how many acts are shown of an observer.
-const lastActs = 10
-
-// ObserverDetails is all that is known of one observer. Its parts are those of a
-// [Report].
-type ObserverDetails struct {
-	At       time.Time       `json:"at"`
-	Observer status.Observer `json:"observer"`
-	// URL is that of the source, without secrets; empty for an observer that is not
-	// configured.
-	URL string `json:"source_url,omitempty"`
-	// Refusal is what the last poll has refused to do, until 'observerd observers accept'.
-	Refusal string `json:"refusal,omitempty"`
-	// Definition is what the configuration says.
-	Definition Definition `json:"definition"`
-	// Polls and Acts are the last ones, newest first.
-	Polls       []status.Poll       `json:"polls"`
-	Sinks       []status.Sink       `json:"sinks"`
-	Sweeps      []status.Sweep      `json:"sweeps"`
-	Generations []status.Generation `json:"generations"`
-	// Accounts are the refusals of the source's account.
-	Accounts []status.Account `json:"refused_accounts"`
-	Acts     []Act            `json:"acts"`
-}
-
-// Act is what an operator did, as JSON has it.
-type Act struct {
-	At      time.Time `json:"at"`
-	Actor   string    `json:"actor"`
-	Action  string    `json:"action"`
-	Subject string    `json:"subject"`
-	Detail  string    `json:"detail,omitempty"`
-}
+// ObserverDetails and Act are parts of a [Report], see package status.
+type (
+	ObserverDetails = status.ObserverDetails
+	Act             = status.Act
+)
 
 // Show returns all that is known of an observer. Its error is a
 // [*wiring.UnknownIDError] where neither configuration nor database has the id.
-func (op *Operator) Show(ctx context.Context, id string) (d ObserverDetails, err error) {
+func (op *Operator) Show(ctx context.Context, id string) (ObserverDetails, error) {
 	r, err := op.Report(ctx)
 	if err != nil {
-		return d, err
+		return ObserverDetails{}, err
 	}
 	i := slices.IndexFunc(r.Observers, func(o status.Observer) bool { return o.ID == id })
 	if i < 0 {
@@ -62,41 +32,9 @@ func (op *Operator) Show(ctx context.Context, id string) (d ObserverDetails, err
 		for _, o := range r.Observers {
 			known = append(known, o.ID)
 		}
-		return d, &wiring.UnknownIDError{ID: id, Known: known}
+		return ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: known}
 	}
-	d = ObserverDetails{At: r.At, Observer: r.Observers[i]}
-	d.Sinks = only(r.Sinks, func(s status.Sink) bool { return s.Stream == id })
-	d.Sweeps = only(r.Sweeps, func(s status.Sweep) bool { return s.Observer == id })
-	d.Generations = only(r.Generations, func(g status.Generation) bool { return g.Observer == id })
-	if o, err := op.configured(id); err == nil {
-		source := op.cfg.Sources[o.Source].URL
-		account, _ := source.Account()
-		d.URL, d.Definition = source.String(), o.Settings()
-		d.Accounts = only(r.Accounts, func(a status.Account) bool { return a.ID == account })
-	}
-	if d.Polls, err = op.db.PollsOf(ctx, id); err != nil {
-		return d, err
-	}
-	if d.Acts, err = op.acts(ctx, ActFilter{Subject: id, Limit: lastActs}); err != nil {
-		return d, err
-	}
-	refusal, err := op.refused(ctx, id)
-	if !refusal.Accepted {
-		d.Refusal = refusal.Text
-	}
-	return d, err
-}
-
-// Definition are the settings of an observer. In JSON it is an object.
-type Definition []config.Setting
-
-// MarshalJSON implements [json.Marshaler].
-func (d Definition) MarshalJSON() ([]byte, error) {
-	object := make(map[string]string, len(d))
-	for _, s := range d {
-		object[s.Key] = s.Value
-	}
-	return json.Marshal(object)
+	return wiring.Details(ctx, op.db, op.cfg, r, i)
 }
 
 func only[T any](all []T, wanted func(T) bool) []T {

@@ -191,9 +191,8 @@ func statusLock(l HeldLock) status.Lock {
 	return s
 }
 
-func (r *reporter) polls(ctx context.Context) error {
-	polls, err := r.db.Turns().Polls(ctx, lastPolls)
-	r.Polls = statusPolls(polls)
+func (r *reporter) polls(ctx context.Context) (err error) {
+	r.Polls, err = r.db.Polls(ctx, "", lastPolls)
 	return err
 }
 
@@ -208,9 +207,13 @@ func statusPolls(polls []turn.StreamTaken) []status.Poll {
 	return all
 }
 
-// PollsOf returns the last polls of an observer, newest first.
-func (db *DB) PollsOf(ctx context.Context, id string) ([]status.Poll, error) {
-	polls, err := db.Turns().PollsOf(ctx, id, lastPolls)
+// Polls returns the last polls, newest first: of an observer, or of all where id is empty.
+func (db *DB) Polls(ctx context.Context, id string, limit int) ([]status.Poll, error) {
+	read := db.Turns().Polls
+	if id != "" {
+		read = func(ctx context.Context, limit int) ([]turn.StreamTaken, error) { return db.Turns().PollsOf(ctx, id, limit) }
+	}
+	polls, err := read(ctx, limit)
 	return statusPolls(polls), err
 }
 

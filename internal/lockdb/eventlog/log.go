@@ -85,6 +85,12 @@ func (l *Log) After(ctx context.Context, stream string, after int64, limit int) 
 	return l.read(ctx, stream, afterBytes, l.sql.SQL().After, stream, after, limit)
 }
 
+// Latest returns the last events of a stream, newest first, with or without their data. They
+// are fewer than the limit where their data is large.
+func (l *Log) Latest(ctx context.Context, stream string, limit int, data bool) ([]events.Event, error) {
+	return l.events(ctx, "read the last events of "+stream, afterBytes, l.sql.SQL().Latest, stream, limit, data)
+}
+
 // errEnough ends a read before its limit.
 var errEnough = errors.New("enough")
 

@@ -2,13 +2,15 @@ package eventlog
 
 // logSQL are the statements of [Log]; see [sqldb.Rendering.SQL] for their tokens.
 type logSQL struct {
-	Backlog, After, Read, Next, LastSeqs, Claim, LogID, Begin, Move, Marks, Seek, Park, Parked, Retries, Unpark, Repark, PauseSink, Notify, Failed, WhyNot, Offsets, Ends, NoteBack string
+	Backlog, After, Latest, Read, Next, LastSeqs, Claim, LogID, Begin, Move, Marks, Seek, Park, Parked, Retries, Unpark, Repark, PauseSink, Notify, Failed, WhyNot, Offsets, Ends, NoteBack string
 }
 
 // Backlog costs one row of the log for each stream that has a backlog.
 //
 // Read has the streams $1, behind the sequences $2 up to those of $3. SQLite keeps the order of
 // a CROSS JOIN.
+//
+// Latest leaves the data where it is unless $3: of large rows it lies beside the table.
 //
 // Begin makes offsets for the streams $3. Move moves the offsets of the sink $1 in the streams
 // $3 from the sequences $4 to those of $5, if the claim is that of the epoch $2 and the log
@@ -39,6 +41,12 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
  WHERE stream = $1 AND seq > $2
  ORDER BY seq
  LIMIT $3`,
+	Latest: `
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST($3 AS BOOLEAN) THEN data END
+  FROM obs_event
+ WHERE stream = $1
+ ORDER BY seq DESC
+ LIMIT $2`,
 	Read: `
 SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
   FROM {numbered $1} s

@@ -17,6 +17,14 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
  ORDER BY seq
  LIMIT ?3;
 
+-- Latest
+EXPLAIN
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST(?3 AS BOOLEAN) THEN data END
+  FROM obs_event
+ WHERE stream = ?1
+ ORDER BY seq DESC
+ LIMIT ?2;
+
 -- Read
 EXPLAIN
 SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data

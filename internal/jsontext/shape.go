@@ -1,4 +1,4 @@
-package main
+package jsontext
 
 import (
 	"bytes"
@@ -9,10 +9,13 @@ import (
 	"time"
 )
 
-// shaped is a value as the commands print it: like [json.Marshal], but times have
-// milliseconds, a zero time is null, durations are whole milliseconds, and an empty list is
-// [].
-func shaped(value any) any { return shapeOf(reflect.ValueOf(value)) }
+// Shaped returns a value as the commands and the HTTP API print it by [json.Marshal]: times
+// have milliseconds, a zero time is null, durations are whole milliseconds, and an empty
+// list is [].
+func Shaped(value any) any { return shapeOf(reflect.ValueOf(value)) }
+
+// Timestamp writes a time for programs and people: RFC 3339 in UTC, with milliseconds.
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 func shapeOf(v reflect.Value) any {
 	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
@@ -26,7 +29,7 @@ func shapeOf(v reflect.Value) any {
 		if known.IsZero() {
 			return nil
 		}
-		return timestamp(known)
+		return Timestamp(known)
 	case time.Duration:
 		return known.Milliseconds()
 	case json.Marshaler, encoding.TextMarshaler:
@@ -34,7 +37,7 @@ func shapeOf(v reflect.Value) any {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		return appendMembers(jsonObject{}, v)
+		return appendMembers(Object{}, v)
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			break
@@ -57,16 +60,17 @@ func shapeOf(v reflect.Value) any {
 	return v.Interface()
 }
 
-// jsonObject is a JSON object whose members keep their order.
-type jsonObject []jsonMember
+// Object is a JSON object whose members keep their order.
+type Object []Member
 
-type jsonMember struct {
-	name  string
-	value any
+// Member is one of the members of an [Object].
+type Member struct {
+	Name  string
+	Value any
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (o jsonObject) MarshalJSON() ([]byte, error) {
+func (o Object) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	text.WriteByte('{')
 	encoder := json.NewEncoder(&text)
@@ -75,11 +79,11 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		if err := encoder.Encode(m.name); err != nil {
+		if err := encoder.Encode(m.Name); err != nil {
 			return nil, err
 		}
 		text.WriteByte(':')
-		if err := encoder.Encode(m.value); err != nil {
+		if err := encoder.Encode(m.Value); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +92,7 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 }
 
 // appendMembers appends the fields of a struct as their tags say.
-func appendMembers(o jsonObject, v reflect.Value) jsonObject {
+func appendMembers(o Object, v reflect.Value) Object {
 	for _, field := range reflect.VisibleFields(v.Type()) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
@@ -105,7 +109,7 @@ func appendMembers(o jsonObject, v reflect.Value) jsonObject {
 		case name == "":
 			name = field.Name
 		}
-		o = append(o, jsonMember{name, shapeOf(value)})
+		o = append(o, Member{name, shapeOf(value)})
 	}
 	return o
 }

@@ -1,0 +1,74 @@
+package wiring
+
+import (
+	"context"
+	"slices"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/locks"
+)
+
+const (
+	// lastActs is how many acts are shown of an observer, lastPolls how many polls.
+	lastActs  = 10
+	lastPolls = 10
+)
+
+// Details returns all that is known of the i-th observer of a report: what the report has, the
+// configuration, and what is read in addition.
+func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Report, i int) (d status.ObserverDetails, err error) {
+	id := r.Observers[i].ID
+	d = status.ObserverDetails{At: r.At, Observer: r.Observers[i]}
+	d.Sinks = only(r.Sinks, func(s status.Sink) bool { return s.Stream == id })
+	d.Sweeps = only(r.Sweeps, func(s status.Sweep) bool { return s.Observer == id })
+	d.Generations = only(r.Generations, func(g status.Generation) bool { return g.Observer == id })
+	if n := slices.IndexFunc(cfg.Observers, func(o config.Observer) bool { return o.ID == id }); n >= 0 {
+		o := cfg.Observers[n]
+		source := cfg.Sources[o.Source].URL
+		account, _ := source.Account()
+		d.URL = source.String()
+		d.Accounts = only(r.Accounts, func(a status.Account) bool { return a.ID == account })
+		for _, s := range o.Settings() {
+			d.Definition = append(d.Definition, status.Setting(s))
+		}
+	}
+	if d.Polls, err = db.Polls(ctx, id, lastPolls); err != nil {
+		return d, err
+	}
+	acts, err := db.Operations().Acts(ctx, lockdb.ActFilter{Subject: id, Limit: lastActs})
+	for _, a := range acts {
+		d.Acts = append(d.Acts, status.Act(a))
+	}
+	if err != nil {
+		return d, err
+	}
+	noted, accepted, err := db.Streams().Refused(ctx, id)
+	if err != nil || accepted {
+		return d, err
+	}
+	refusal, err := observer.DecodeRefusal(noted)
+	d.Refusal = refusal.Text
+	return d, err
+}
+
+func only[T any](all []T, wanted func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
+}
+
+// HeldLock returns a lock as commands and the HTTP API show it.
+func HeldLock(l locks.Found) status.HeldLock {
+	return status.HeldLock{
+		Lock:     l.Lock.String(),
+		Holder:   l.Node,
+		Term:     l.Term,
+		Fence:    l.Fence,
+		TTL:      l.Lock.TTL,
+		Age:      l.Age,
+		Left:     l.Left,
+		Waiting:  l.Waiting,
+		Metadata: l.Lock.Metadata,
+	}
+}
