@@ -30,6 +30,7 @@ func (a *App) openWeb(ctx context.Context) (err error) {
 		Listen: h.Listen, WebConfig: h.WebConfig, Exposed: isExposed, AllowedHosts: h.AllowedHosts, Socket: h.Socket,
 		Node: a.cfg.Node.Name, Cluster: a.cfg.Cluster.Name, Version: a.version, Gatherer: a.registry, Logger: a.component("web"),
 		Stuck: a.Stuck, Ready: a.ready, Report: a.Report, Explain: plainly,
+		Lookups: lookups{a, isExposed},
 	}
 	if !h.Insecure {
 		o.Protected = h.Protected

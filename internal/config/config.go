@@ -62,6 +62,9 @@ type HTTP struct {
 	// Insecure permits a Listen that other hosts can reach without TLS and
 	// authentication. It is warned of wherever it has effect. Default: false.
 	Insecure bool `key:"insecure" default:"false"`
+	// ShowPayload adds their data, that is rows, to the events of /api/v1/events. It is
+	// refused where Insecure lets other hosts in. Default: false.
+	ShowPayload bool `key:"show-payload" default:"false"`
 	// AllowedHosts are the names by which Listen may be asked, beside IP
 	// addresses, localhost, the host of Listen and the host's own name. They
 	// have no port; [Load] brings them to lower case. Default: none.

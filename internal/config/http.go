@@ -125,6 +125,9 @@ func (c httpChecker) checkReach(h HTTP) {
 	case safe && h.Insecure:
 		c.Warn("http.insecure", "insecure has no effect here, and takes effect unnoticed if listen or web-config changes; remove it")
 	case safe:
+	case h.Insecure && h.ShowPayload:
+		c.Reject("http.show-payload", fmt.Sprintf("every host that can reach %s would see rows, without TLS or without authentication; set show-payload: false, "+
+			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.Insecure:
 		c.Warn("http.insecure", fmt.Sprintf("every host that can reach %s sees the status page and the metrics, without TLS or without authentication; "+
 			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))

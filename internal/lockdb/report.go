@@ -211,7 +211,9 @@ func statusPolls(polls []turn.StreamTaken) []status.Poll {
 func (db *DB) Polls(ctx context.Context, id string, limit int) ([]status.Poll, error) {
 	read := db.Turns().Polls
 	if id != "" {
-		read = func(ctx context.Context, limit int) ([]turn.StreamTaken, error) { return db.Turns().PollsOf(ctx, id, limit) }
+		read = func(ctx context.Context, limit int) ([]turn.StreamTaken, error) {
+			return db.Turns().PollsOf(ctx, id, limit)
+		}
 	}
 	polls, err := read(ctx, limit)
 	return statusPolls(polls), err

@@ -55,7 +55,9 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Report describes the cluster.
 	Report func(ctx context.Context) (status.Report, error)
-	// Explain returns a text for all readers that says why Report failed.
+	// Lookups are what the API shows beside the report.
+	Lookups Lookups
+	// Explain returns a text for all readers that says why Report, or a lookup, failed.
 	Explain func(error) string
 	Logger  *slog.Logger
 }
@@ -82,6 +84,8 @@ type Server struct {
 	serving   sync.WaitGroup
 	reports   reports
 	started   time.Time
+	// lookups are the requests of the API that are answered now.
+	lookups chan struct{}
 	// stopping ends with Stop, and with it requests that would take long.
 	stopping context.Context //nolint:containedctx // New and Stop are its ends.
 	stop     context.CancelFunc
@@ -91,7 +95,7 @@ type Server struct {
 // serves. An error says which key of the configuration to change; see
 // [ErrSetting].
 func New(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{options: o, started: time.Now()}
+	s := &Server{options: o, started: time.Now(), lookups: make(chan struct{}, maxLookups)}
 	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, open := range []func(context.Context) error{s.openAddress, s.openSocket} {
 		if err := open(ctx); err != nil {
