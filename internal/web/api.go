@@ -58,12 +58,12 @@ func (s *Server) api(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET "+apiPath+"openapi.json", s.look(nil, func(context.Context, query) (any, error) { return openAPI() }))
 	mux.HandleFunc("GET "+apiPath+"status", s.look(nil, func(ctx context.Context, _ query) (any, error) { return s.report(ctx) }))
-	mux.HandleFunc("GET "+apiPath+"observers/{id}", s.look(nil, s.observer))
-	mux.HandleFunc("GET "+apiPath+"polls", s.look([]string{"observer", "limit"}, s.polls))
-	mux.HandleFunc("GET "+apiPath+"locks", s.look([]string{"lock", "limit"}, func(ctx context.Context, q query) (any, error) {
+	mux.HandleFunc("GET "+apiPath+"observers/{id}", s.bounded(s.look(nil, s.observer)))
+	mux.HandleFunc("GET "+apiPath+"polls", s.bounded(s.look([]string{"observer", "limit"}, s.polls)))
+	mux.HandleFunc("GET "+apiPath+"locks", s.bounded(s.look([]string{"lock", "limit"}, func(ctx context.Context, q query) (any, error) {
 		return s.options.Lookups.Locks(ctx, q.values["lock"], q.limit)
-	}))
-	mux.HandleFunc("GET "+apiPath+"events", s.look([]string{"observer", "limit"}, s.events))
+	})))
+	mux.HandleFunc("GET "+apiPath+"events", s.bounded(s.look([]string{"observer", "limit"}, s.events)))
 }
 
 // query is what a request asks for.
@@ -108,17 +108,6 @@ func (s *Server) look(parameters []string, read func(context.Context, query) (an
 			s.failed(w, r, err)
 			return
 		}
-		select {
-		case s.lookups <- struct{}{}:
-			defer func() { <-s.lookups }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			fail(w, problem{
-				Status: http.StatusTooManyRequests,
-				Detail: fmt.Sprintf("%d requests are answered already; ask again in a second, and %sstatus for what has to be asked often", maxLookups, apiPath),
-			})
-			return
-		}
 		ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
 		defer cancel()
 		found, err := read(ctx, q)
@@ -127,6 +116,23 @@ func (s *Server) look(parameters []string, read func(context.Context, query) (an
 			return
 		}
 		write(w, http.StatusOK, "application/json", found)
+	}
+}
+
+// bounded bounds how many of these look-ups take place at a time.
+func (s *Server) bounded(read http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case s.lookups <- struct{}{}:
+			defer func() { <-s.lookups }()
+			read(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			fail(w, problem{
+				Status: http.StatusTooManyRequests,
+				Detail: fmt.Sprintf("%d requests are answered already; ask again in a second, or %sstatus, which many may ask", maxLookups, apiPath),
+			})
+		}
 	}
 }
 
