@@ -85,6 +85,31 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 	}
 }
 
+// TestLatestReadsByIndex reads the plan of the last events of a stream: no other event is looked
+// at, and none is sorted.
+func TestLatestReadsByIndex(t *testing.T) {
+	t.Parallel()
+	for backend, url := range map[string]string{"postgres": pgtest.New(t), "sqlite": "sqlite:" + filepath.Join(t.TempDir(), "c.db")} {
+		db, how := migrated(t, url), map[string]string{"postgres": "EXPLAIN ", "sqlite": "EXPLAIN QUERY PLAN "}[backend]
+		wanted := map[string]string{"postgres": "Index Scan Backward using obs_event_pkey", "sqlite": "SEARCH obs_event USING PRIMARY KEY (stream=?)"}[backend]
+		if backend == "postgres" { // It sorts what it knows to be few.
+			for _, text := range []string{
+				`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
+				 SELECT s, g, gen_random_uuid(), 't', 's', 1, 'new', now(), '{}' FROM unnest(ARRAY['orders', 'stock']) s, generate_series(1, 10000) g`,
+				`ANALYZE obs_event`,
+			} {
+				if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		plan := explain(t, db, how+textsOf(backend).Latest, "orders", 100, false)
+		if !strings.Contains(plan, wanted) || strings.Contains(strings.ToUpper(plan), "SORT") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s plans\n%s", backend, plan)
+		}
+	}
+}
+
 // TestBacklogReadsOneEventOfAStream reads the plan of what each relay asks twice a second:
 // how long the log is must not count.
 func TestBacklogReadsOneEventOfAStream(t *testing.T) {
