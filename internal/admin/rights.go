@@ -25,7 +25,11 @@ func CheckRights(cfg *config.Config) error {
 	errs := []error{mayWriteDatabase(cfg)}
 	for i, s := range cfg.Sinks {
 		for key, path := range s.Written() {
-			errs = append(errs, mayWrite(fmt.Sprintf("sinks[%d].%s (sink %s)", i, key, s.ID), path))
+			key = fmt.Sprintf("sinks[%d].%s (sink %s)", i, key, s.ID)
+			errs = append(errs, mayWrite(key, path))
+			if m, ok := s.Settings.(interface{ Missing() error }); ok && m.Missing() != nil && errs[len(errs)-1] == nil {
+				errs = append(errs, place(key, "%w", m.Missing()))
+			}
 		}
 	}
 	if socket := cfg.HTTP.Socket; socket != "" {

@@ -125,7 +125,7 @@ func TestMistakesOfSeveralFiles(t *testing.T) {
 		"keys": {map[string]string{"a.yaml": "log: {level: loud}\n", "b.yaml": "\nlog: {format: loud, colour: red}\n"}, []string{"b.yaml", "a.yaml"},
 			`a.yaml:1:14: "loud" is not a level; write debug, info, warn or error
 b.yaml:2:15: "loud" is not a format; write auto, tint or json
-b.yaml:2:21: unknown key "colour"; there is level, format
+b.yaml:2:21: unknown key "colour"; there is level, format, cycles
 warning: b.yaml, a.yaml: there are no observers, so nothing will be polled; write some below observers
 warning: b.yaml, a.yaml: there are no sinks, so events stay in the event log; write some below sinks
 `},

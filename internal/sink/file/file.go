@@ -28,9 +28,11 @@ var (
 
 // Options say where events are written to.
 type Options struct {
-	// Path is the file. It is created (mode 0640) with its folders (0750)
-	// where they are missing. Required.
+	// Path is the file. It is created (mode 0640) where it is missing. Required.
 	Path string
+	// CreateFolder creates the file's folder, and those above it (0750), where they are
+	// missing; false refuses such a path.
+	CreateFolder bool
 	// Remember is how many events, of the last that were written, are
 	// recognised when they are delivered again: at least twice the batch size
 	// of the relay. 0: 20,000, which take about 2 MB of memory.
@@ -43,9 +45,10 @@ const defaultRemember = 20_000
 
 // Sink appends to one file. It is a [sink.Sink].
 type Sink struct {
-	path string
-	log  *slog.Logger
-	f    *os.File
+	path   string
+	create bool // see [Options.CreateFolder]
+	log    *slog.Logger
+	f      *os.File
 	// end is where the last line ends that is durable; -1 until the file was
 	// inspected.
 	end int64
@@ -76,6 +79,7 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 	}
 	s := &Sink{
 		path:   opts.Path,
+		create: opts.CreateFolder,
 		log:    cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)).With("path", opts.Path),
 		recent: newMemory(cmp.Or(opts.Remember, defaultRemember)),
 		write:  (*os.File).Write,

@@ -26,7 +26,7 @@ func tempPath(t *testing.T) string {
 
 func open(t *testing.T, path string) *file.Sink {
 	t.Helper()
-	s, err := file.Open(t.Context(), file.Options{Path: path})
+	s, err := file.Open(t.Context(), file.Options{Path: path, CreateFolder: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +94,19 @@ func TestContract(t *testing.T) {
 			Tear: faults.Tear, Refuse: faults.Refuse,
 		}
 	})
+}
+
+// A folder that nobody has asked for is a mistake of the path, most likely.
+func TestMissingFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "new")
+	_, err := file.Open(t.Context(), file.Options{Path: filepath.Join(folder, "events.jsonl")})
+	if want := "the folder " + folder + " does not exist; create it, or set create-folder: true"; err == nil || err.Error() != want {
+		t.Errorf("Open: %v, want %s", err, want)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
 }
 
 func TestNewFileAndFolders(t *testing.T) {

@@ -19,6 +19,17 @@ type settings struct {
 	// Path is the file to which events are appended as JSON lines; a relative one
 	// starts at the working directory of the process.
 	Path string `key:"path" shown:"required for file" required:"true" unit:"file name" written:"true"`
+	// CreateFolder creates the folder of Path, and those above it, where they are missing.
+	// Default: false, a missing folder is a mistake.
+	CreateFolder bool `key:"create-folder" default:"false"`
+}
+
+// Missing is the error of a folder that has to be created first; nil where there is none.
+func (s *settings) Missing() error {
+	if s.CreateFolder {
+		return nil
+	}
+	return missingFolder(s.Path)
 }
 
 func (s *settings) Target() (key, place string) {
@@ -56,6 +67,6 @@ func (s *settings) Probe(context.Context) []kind.Finding {
 
 // Opener remembers what the largest batch of another node may repeat, too.
 func (s *settings) Opener(o sink.Options) func(context.Context, sink.Term) (sink.Sink, error) {
-	opts := Options{Path: s.Path, Remember: 2 * max(o.BatchSize, 10_000), Logger: o.Logger}
+	opts := Options{Path: s.Path, CreateFolder: s.CreateFolder, Remember: 2 * max(o.BatchSize, 10_000), Logger: o.Logger}
 	return func(ctx context.Context, _ sink.Term) (sink.Sink, error) { return Open(ctx, opts) }
 }

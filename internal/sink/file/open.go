@@ -15,7 +15,10 @@ import (
 
 // openLocked returns the file at the path, created if it is missing, and
 // locked until it is closed.
-func openLocked(path string) (*os.File, error) {
+func openLocked(path string, createFolder bool) (*os.File, error) {
+	if err := missingFolder(path); err != nil && !createFolder {
+		return nil, err
+	}
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
@@ -75,6 +78,15 @@ func names(path string, file fs.FileInfo) (bool, error) {
 		return false, fmt.Errorf("look at file: %w", err)
 	}
 	return os.SameFile(found, file), nil
+}
+
+// missingFolder is the error of a path whose folder does not exist.
+func missingFolder(path string) error {
+	folder := filepath.Dir(path)
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return nil // What else is wrong is found when the file is opened.
+	}
+	return fmt.Errorf("the folder %s does not exist; create it, or set create-folder: true", folder)
 }
 
 // makeDir creates a folder and those above it, and makes each durable, or a
@@ -157,7 +169,7 @@ func (s *Sink) look(end int64) (size int64, err error) {
 // reopen opens the file that the path names now. The one that was open stays
 // so until its successor is locked.
 func (s *Sink) reopen() error {
-	f, err := openLocked(s.path)
+	f, err := openLocked(s.path, s.create)
 	if err != nil {
 		return err
 	}

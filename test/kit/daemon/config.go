@@ -86,7 +86,7 @@ func (c Config) text() string {
 	}
 	b.WriteString("sinks:\n")
 	for _, id := range slices.Sorted(maps.Keys(c.Files)) {
-		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q}\n", id, c.Files[id])
+		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q, create-folder: true}\n", id, c.Files[id])
 	}
 	for _, s := range c.Sinks {
 		fmt.Fprintf(&b, "  - %s\n", s)
