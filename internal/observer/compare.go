@@ -103,6 +103,9 @@ func (c *comparison) observe(r *row) bool {
 	case !known && c.isFirst(r.key):
 		return c.add(r)
 	case c.spec.Detect == DetectNew:
+		if !known {
+			c.journal.shared++
+		}
 		return true
 	case !known || c.seen.has(old.Number):
 		// The first one stands. Were the second a change, the two would make

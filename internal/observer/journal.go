@@ -63,6 +63,9 @@ type journal struct {
 	instead *Generation
 	stats   Stats
 	poison  poisonRows
+	// shared counts the rows of an observer of new rows that share their key with one before
+	// them in a chunk.
+	shared int64
 	// furthest is how far rows lie in the source's future.
 	furthest time.Duration
 }

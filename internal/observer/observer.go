@@ -24,6 +24,8 @@ type Observer struct {
 	future atomic.Int64
 	// poison is what the last warning said of poison rows; nil for nothing.
 	poison atomic.Pointer[poisonRows]
+	// shared says that it was logged that rows share their key.
+	shared atomic.Bool
 	// rate is nil without a bound.
 	rate *rate.Limiter
 }

@@ -233,6 +233,15 @@ func (p *poll) warnPoison(ctx context.Context) {
 		slog.Int("poison", found.rows), slog.String("reason", found.reason))
 }
 
+// warnShared tells once that a key is not unique, where that makes no row poison: an observer
+// of new rows has one event for each key.
+func (p *poll) warnShared(ctx context.Context) {
+	if p.shared > 0 && !p.Observer.shared.Swap(true) {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "Rows share their key, and only the first of them becomes an event; set key to columns that identify a row",
+			slog.Int64("rows", p.shared), slog.Any("key", p.spec.Query.Key))
+	}
+}
+
 // CommonReason returns the most frequent reason of poison rows, the first of equals, and how
 // often it occurs.
 func CommonReason(dead []Dead) (reason string, n int) {

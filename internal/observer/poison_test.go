@@ -245,6 +245,37 @@ func TestPoisonOfASnapshotIsNotedOnce(t *testing.T) {
 	equal(t, "poison rows without their records", s.refuses(t).Rows, 120)
 }
 
+// Rows that share their key are told of once by an observer of new rows. A row that is read
+// again is none of them.
+func TestSharedKeysOfNewRows(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows = 100 })
+	s.src.SetClock(1000)
+	o := s.observer()
+	for i, step := range []struct {
+		add  []observer.Row
+		want int
+	}{
+		{[]observer.Row{observertest.At("a", "1", 1000)}, 0},
+		{[]observer.Row{observertest.At("a", "2", 1001)}, 0},
+		{[]observer.Row{observertest.At("b", "1", 1002), observertest.At("b", "2", 1002), observertest.At("b", "3", 1002)}, 1},
+		{[]observer.Row{observertest.At("c", "1", 1003), observertest.At("c", "2", 1003)}, 0},
+	} {
+		s.src.Add(step.add...)
+		s.src.Pass(1)
+		if _, err := o.Poll(t.Context(), s.src, s.db.Acquire()); err != nil {
+			t.Fatal(err)
+		}
+		told := s.warnings()
+		equal(t, fmt.Sprintf("warnings of poll %d", i+1), len(told), step.want)
+		if len(told) == 1 && (!strings.Contains(told[0], "Rows share their key") || !strings.Contains(told[0], "rows=2")) {
+			t.Errorf("warned %q", told)
+		}
+	}
+	equal(t, "events", len(s.db.Events(stream)), 3)
+	equal(t, "poison rows", len(s.db.Dead(stream)), 0)
+}
+
 // Only poison is a poll of which nothing else is new, and any of a stream without an event.
 func TestOnlyPoison(t *testing.T) {
 	t.Parallel()

@@ -217,6 +217,7 @@ func (p *poll) newsLevel() slog.Level {
 func (p *poll) end(ctx context.Context) Stats {
 	p.warnFuture(ctx, p.outcome == complete)
 	p.warnPoison(ctx)
+	p.warnShared(ctx)
 	s := p.stats
 	s.Readable = s.Rows > p.poison.met
 	if p.poison.met > 0 && !s.Readable && s.Events == 0 && (s.Poison > 0 || p.cursor.LastSeq == 0) {
