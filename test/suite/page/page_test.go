@@ -153,7 +153,7 @@ func refreshes(t *testing.T, c *cluster, tab *tab) {
 		t.Errorf("%v: nothing is scrolled or focused, so nothing is proved", before)
 	}
 	c.order(t, 1001, 1234)
-	tab.until(`window.kept && /1,?241|1\.2 ?k/.test(document.body.innerText)`)
+	tab.until(`window.kept === true && /1,?241|1\.2 ?k/.test(document.body.innerText)`)
 	if after := answer[state](tab, now); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("before the refresh: %v, after it: %v", before, after)
 	}
