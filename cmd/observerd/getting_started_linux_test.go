@@ -159,7 +159,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{12}  `), "HASH  "},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "ID"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`), "TIME"},
-	{regexp.MustCompile(`\b\d+(\.\d+)? ?(ms|µs|s|m|h)\b`), "DURATION"},
+	{regexp.MustCompile(`\b\d+(\.\d+)? ?(ms|µs|s|min|m|h|d)\b`), "DURATION"},
 	{regexp.MustCompile(` {2,}| +$`), " "},
 }
 

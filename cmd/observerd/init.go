@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,11 +32,15 @@ func (c *cli) initCommand() *cobra.Command {
 'observerd validate' accepts: an observer for each table or view that the account
 may read. The database is only read.
 
-Tables come first that have a column which says when a row was written, and which
-the database itself keeps: by a default, ON UPDATE or a trigger, with an index. A
-small table without such a column is read whole by each poll. What needs a
-decision, such as a table without a primary key, is commented out, with the
-reason. At most 20 observers are switched on.
+A column that says when a row was changed is chosen before one that says when it was
+created, and the tables with the best column and the most recent change come first. A
+column that may be NULL, has zero dates or looks like a business date is not chosen but
+offered in a comment. A sample of the last rows of each table decides: at most 1000, by
+the primary key, for at most 10 seconds in all. A small table without such a column is
+read whole by each poll. What needs a decision, such as a table without a primary key, is
+commented out. At most 20 observers are switched on.
+
+What was chosen and why is printed to stderr.
 
 The password is never written. A variable stands for one that the URL holds; to
 keep it out of the list of processes as well, name a file with --password-file.`,
@@ -77,17 +82,46 @@ func (r *initRun) run(cmd *cobra.Command) error {
 	case err != nil:
 		return argumentFault(err)
 	case o.Out == "":
-		_, err := io.WriteString(r.stdout, made.Text)
+		if _, err := io.WriteString(r.stdout, made.Text); err != nil {
+			return err
+		}
+	default:
+		if err := writeOwn(o.Out, made.Text, r.force); err != nil {
+			return err
+		}
+	}
+	return r.explain(made)
+}
+
+// maxDoubtful bounds what is printed of the tables that are commented out.
+const maxDoubtful = 20
+
+// explain says what was chosen and why, and what comes next.
+func (r *initRun) explain(made admin.Initial) error {
+	out, now := cmp.Or(r.options.Out, "config.yaml"), time.Now()
+	var rows [][]string
+	for _, c := range made.Choices[:min(len(made.Choices), made.Active+maxDoubtful)] {
+		observed := "commented out"
+		if c.Active {
+			observed = c.Detect
+		}
+		rows = append(rows, []string{c.Table, observed, orDash(c.Timestamp), age(now, c.Newest), c.Reason})
+	}
+	if err := table(r.stderr, []string{"TABLE", "DETECT", "TIMESTAMP", "NEWEST", "REASON"}, rows); err != nil {
 		return err
 	}
-	if err := writeOwn(o.Out, made.Text, r.force); err != nil {
-		return err
+	if more := len(made.Choices) - len(rows); more > 0 {
+		fmt.Fprintf(r.stderr, "and %d more, commented out\n", more)
 	}
-	fmt.Fprintf(r.stderr, "%s has %s, and %d commented out\n", o.Out, counted(made.Active, "observer"), made.Doubtful)
+	if r.options.Out == "" {
+		fmt.Fprintf(r.stderr, "the configuration has %s, and %d commented out: save it as %s\n", counted(made.Active, "observer"), made.Doubtful, out)
+	} else {
+		fmt.Fprintf(r.stderr, "%s has %s, and %d commented out\n", out, counted(made.Active, "observer"), made.Doubtful)
+	}
 	if len(made.Variables) > 0 {
 		fmt.Fprintf(r.stderr, "set in the environment: %s\n", strings.Join(made.Variables, ", "))
 	}
-	fmt.Fprintf(r.stderr, "next: observerd validate --config %s\n", o.Out)
+	fmt.Fprintf(r.stderr, "next:\n  observerd validate --config %[1]s\n  observerd run --config %[1]s\n  observerd events tail --follow --config %[1]s\n", out)
 	return nil
 }
 
@@ -114,6 +148,23 @@ func argumentFault(err error) error {
 		return usageError{err}
 	}
 	return err
+}
+
+// age words how far a time of a row is from now, roughly.
+func age(now, then time.Time) string {
+	switch d := now.Sub(then); {
+	case then.IsZero():
+		return "-"
+	case d < 0:
+		return until(now, then)
+	default:
+		for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
+			if d >= unit {
+				return span(d.Truncate(unit)) + " ago"
+			}
+		}
+		return span(d) + " ago"
+	}
 }
 
 // checkOut refuses early: the look at a database may take a while.

@@ -124,7 +124,7 @@ func initToEvents(t *testing.T, folder, address string) {
 		}
 		return stdout.String()
 	}
-	call("init", address, "--out", file)
+	checkExplained(t, address, file)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -179,6 +179,34 @@ func initToEvents(t *testing.T, folder, address string) {
 	} {
 		if got[table] != want {
 			t.Errorf("%s became %d events, want %d; all are %v", table, got[table], want, got)
+		}
+	}
+}
+
+// checkExplained has init write a file, and to stdout: what was chosen and what comes next
+// is on stderr.
+func checkExplained(t *testing.T, address, file string) {
+	t.Helper()
+	for name, args := range map[string][]string{file: {"--out", file}, "config.yaml": nil} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"init", address}, args...), nil, nil, &stdout, &stderr); code != exitOK || (stdout.Len() > 0) != (args == nil) {
+			t.Fatalf("%v: exit code %d:\n%s%s", args, code, stdout.String(), stderr.String())
+		}
+		for _, want := range []string{
+			`(?m)^TABLE +DETECT +TIMESTAMP +NEWEST +REASON\nproducts +change +updated_at +\d+ (ms|s|min) ago +says when a row was changed, .*, indexed$`,
+			`(?m)^suppliers +new +created_at +\d+ (ms|s|min) ago +says when a row was created, the default is the present time$`,
+			`(?m)^customers +snapshot +- +\d+ d ago +changed_at may be NULL \(50% of a sample are NULL or before 1971\)$`,
+			`(?m)^staff +snapshot +- +- +birth_date, hire_date look like business dates$`,
+			`(?m)^notes +commented out +- +.* no primary key$`,
+			"has 13 observers, and 2 commented out",
+			`\nnext:\n  observerd validate --config ` + name + `\n  observerd run --config ` + name + `\n  observerd events tail --follow --config ` + name + `\n$`,
+		} {
+			if !regexp.MustCompile(want).MatchString(stderr.String()) {
+				t.Errorf("%v does not say %q:\n%s", args, want, stderr.String())
+			}
+		}
+		if strings.Contains(stderr.String(), "2024") {
+			t.Errorf("a value is told:\n%s", stderr.String())
 		}
 	}
 }

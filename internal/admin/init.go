@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,11 @@ const (
 	maxListed = 5000
 	// maxDrafted is how many observers a first configuration switches on: a person reads it.
 	maxDrafted = 20
+	// maxSampled bounds the tables of which a sample is read, samplesTime all of these reads,
+	// and sampleTime each.
+	maxSampled  = 200
+	samplesTime = 10 * time.Second
+	sampleTime  = 2 * time.Second
 )
 
 // InitOptions say of which database a configuration is made. URL and Timeout are required.
@@ -48,6 +54,22 @@ type Initial struct {
 	Active, Doubtful int
 	// Variables have to be set before it is loaded.
 	Variables []string
+	// Choices are those of all tables, in the order of the text.
+	Choices []Choice
+}
+
+// Choice is how a table is observed.
+type Choice struct {
+	Table string
+	// Active says that the observer is switched on.
+	Active bool
+	// Timestamp is empty for an observer that reads all rows.
+	Timestamp, Detect string
+	// Newest is the newest time, in a sample, of the best column; zero without any, and of
+	// a business date.
+	Newest time.Time
+	// Reason has no value of a row.
+	Reason string
 }
 
 // ArgumentError is a fault of the arguments of [Init].
@@ -157,10 +179,13 @@ func (i *initialiser) draft(ctx context.Context) error {
 	if tables, err = choose(tables, i.Tables); err != nil {
 		return err
 	}
+	now := time.Now()
 	for _, t := range tables {
-		i.drafts = append(i.drafts, newDraft(t))
+		i.drafts = append(i.drafts, newDraft(t, now))
 	}
-	slices.SortStableFunc(i.drafts, func(a, b draft) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(i.drafts, compareDrafts)
+	i.sample(ctx, now)
+	slices.SortStableFunc(i.drafts, compareDrafts)
 	i.nameDrafts()
 	active := 0
 	for n := range i.drafts {
@@ -169,6 +194,7 @@ func (i *initialiser) draft(ctx context.Context) error {
 		case d.doubt != "":
 		case active == maxDrafted:
 			d.doubt = fmt.Sprintf("Commented out because %d observers are enough for a beginning.", maxDrafted)
+			d.reason = fmt.Sprintf("the %d tables above are better", maxDrafted)
 		default:
 			if err := i.try(ctx, d); err != nil {
 				return err
@@ -178,8 +204,26 @@ func (i *initialiser) draft(ctx context.Context) error {
 			}
 		}
 	}
-	slices.SortStableFunc(i.drafts, func(a, b draft) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(i.drafts, compareDrafts)
 	return nil
+}
+
+// sample decides anew with a sample of each table, the best ones first, as long as there
+// is time. A table of which none is read keeps its draft.
+func (i *initialiser) sample(ctx context.Context, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, min(i.Timeout/3, samplesTime))
+	defer cancel()
+	for n := range min(len(i.drafts), maxSampled) {
+		t := i.drafts[n].table
+		if t.View || len(t.Key) == 0 || !isNamed(t) {
+			continue
+		}
+		one, end := context.WithTimeout(ctx, sampleTime)
+		err := i.source.Sample(one, &t)
+		i.drafts[n] = newDraft(t, now)
+		i.drafts[n].unread = err != nil
+		end()
+	}
 }
 
 // choose returns the tables that one of the patterns matches; each has to match one.
@@ -236,7 +280,7 @@ func (i *initialiser) nameDrafts() {
 	taken := make(map[string]bool)
 	for n := range i.drafts {
 		d := &i.drafts[n]
-		base := cmp.Or(slug(d.table.Name), "table")
+		base := cmp.Or(slug(ordinal.ReplaceAllString(d.table.Name, "")), "table")
 		name, id := base, shortened(i.name+"-"+base, 0)
 		for count := 2; taken[id] || taken["type "+name]; count++ {
 			suffix := fmt.Sprintf("-%d", count)
@@ -247,6 +291,9 @@ func (i *initialiser) nameDrafts() {
 		taken[id], taken["type "+name] = true, true
 	}
 }
+
+// ordinal is what puts the tables of a schema into an order, as in 0_sales_orders.
+var ordinal = regexp.MustCompile(`^[0-9]+[_ -]+`)
 
 // maxName is the length of an id or a type.
 const maxName = 64
@@ -291,7 +338,7 @@ func (i *initialiser) try(ctx context.Context, d *draft) error {
 	case ctx.Err() != nil, access.NoSession(observer.ClassOf(err)):
 		return err
 	default:
-		d.notes, d.doubt = nil, "Commented out because it cannot be polled: "+err.Error()+"."
+		d.notes, d.doubt, d.reason = nil, "Commented out because it cannot be polled: "+err.Error()+".", "it cannot be polled"
 	}
 	return nil
 }

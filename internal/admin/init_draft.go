@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/observerd/observerd/internal/config"
@@ -16,14 +18,18 @@ const reconcileAt = "03:00"
 type draft struct {
 	table   source.Table
 	id, typ string
-	// time is nil for an observer that reads all rows.
-	time                *source.TimeColumn
+	// best is the best column; nil without any. time is the same where it is the timestamp,
+	// and nil for an observer that reads all rows.
+	best, time          *moment
 	detect, reconcileAt string
+	// unread says that no sample of the table could be read.
+	unread bool
 	// withOverlap says that the source needs an overlap.
 	withOverlap bool
 	notes       []string
-	// doubt is why it is commented out; empty where it is not.
-	doubt string
+	// doubt is why it is commented out; empty where it is not. reason is what decided, in
+	// fewer words.
+	doubt, reason string
 }
 
 func (d *draft) timestamp() string {
@@ -36,23 +42,34 @@ func (d *draft) timestamp() string {
 // event is what its events are called, whatever a built-in type of that name calls its own.
 func (d *draft) event() string { return config.OwnEvent(d.typ) }
 
-// rank puts the observers first that are the surest.
+// rank puts the observers first that are switched on, and of them those with a timestamp.
 func (d *draft) rank() int {
 	switch {
 	case d.doubt != "":
-		return 3
-	case d.time == nil:
 		return 2
-	case !d.time.Kept() || d.time.Indexed != source.Yes:
+	case d.time == nil:
 		return 1
 	}
 	return 0
 }
 
+// compareDrafts puts the better one first.
+func compareDrafts(a, b draft) int {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), compareMoments(a.best, b.best))
+}
+
 // newDraft decides how a table is observed.
-func newDraft(t source.Table) draft {
+func newDraft(t source.Table, now time.Time) draft {
 	d := draft{table: t, detect: config.DetectSnapshot}
-	if d.time = changeTime(t.Times); d.time != nil {
+	for _, c := range t.Times {
+		if m := (&moment{TimeColumn: c, now: now}); compareMoments(m, d.best) < 0 {
+			d.best = m
+		}
+	}
+	if d.best != nil {
+		_, d.reason = d.best.refused()
+	}
+	if d.best != nil && d.reason == "" {
 		d.byTime()
 	} else {
 		d.byRows()
@@ -60,10 +77,13 @@ func newDraft(t source.Table) draft {
 	switch {
 	case !isNamed(t):
 		d.doubt = "Commented out because no table can be given with such a name: write a query in the place of table."
+		d.reason = "no table can be given with such a name"
 	case t.View && len(t.Key) == 0:
 		d.doubt = "Commented out because a view has no primary key: name the columns that no two rows share at key."
+		d.reason = "a view has no primary key"
 	case len(t.Key) == 0:
 		d.doubt = "Commented out because it has no primary key: name the columns that no two rows share at key."
+		d.reason = "no primary key"
 	}
 	if d.doubt != "" {
 		d.notes = nil
@@ -89,53 +109,22 @@ func (d *draft) overlap(exact bool) {
 	}
 }
 
-// changeTime returns the column that says best when a row was written; nil for none.
-func changeTime(times []source.TimeColumn) *source.TimeColumn {
-	var best *source.TimeColumn
-	most := 0
-	for n := range times {
-		if s := score(times[n]); s > most {
-			best, most = &times[n], s
-		}
-	}
-	return best
-}
-
-// meaningOf is what a column says by its name, or by what the database does with it.
-func meaningOf(c source.TimeColumn) source.Meaning {
-	switch named := source.MeaningOf(c.Name); {
-	case c.OnUpdate == source.Yes:
-		return source.Changed
-	case named == source.Business && c.Default == source.Yes && !c.Date:
-		return source.Created
-	default:
-		return named
-	}
-}
-
-// score is 0 for a business date.
-func score(c source.TimeColumn) int {
-	if meaningOf(c) == source.Business {
-		return 0
-	}
-	points := 16 * int(meaningOf(c))
-	for worth, good := range map[int]bool{8: !c.Date, 4: c.Kept(), 2: c.Indexed == source.Yes, 1: !c.Nullable} {
-		if good {
-			points += worth
-		}
-	}
-	return points
-}
-
 func (d *draft) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
+// detectBy is for an observer by the time of a column.
+func (m moment) detectBy() string {
+	if m.meaning() == source.Created {
+		return config.DetectNew
+	}
+	return config.DetectChange
+}
+
 func (d *draft) byTime() {
-	c := d.time
-	d.detect = config.DetectChange
-	if meaningOf(*c) == source.Created {
-		d.detect = config.DetectNew
+	c := d.best
+	d.time, d.detect = c, c.detectBy()
+	if d.detect == config.DetectNew {
 		d.note("%s says when a row was made, so later changes of it are not seen: with a column that says when a row changed, write detect: change; "+
 			"without, detect: snapshot reads all rows.", c.Name)
 	}
@@ -155,16 +144,16 @@ func (d *draft) byTime() {
 		d.note("Warning: no index begins with %s, so every poll reads the whole table; one on (%s) would help.",
 			c.Name, strings.Join(append([]string{c.Name}, d.table.Key...), ", "))
 	}
-	if c.Nullable {
-		d.note("Rows without %s are read again in every poll; null-timestamp: skip leaves them out.", c.Name)
-	}
 }
 
-// byRows is for a table without a time of its changes.
+// byRows is for a table without a time of its changes that may be chosen.
 func (d *draft) byRows() {
 	t := d.table
 	why := "no column is seen that says when a row was written"
-	if len(t.Times) > 0 {
+	switch {
+	case d.best == nil:
+		d.reason = why
+	case d.best.meaning() <= source.Unsaid:
 		names := make([]string, len(t.Times))
 		for n, c := range t.Times {
 			names[n] = c.Name
@@ -173,11 +162,21 @@ func (d *draft) byRows() {
 		if len(names) > 1 {
 			looks = "look like business dates"
 		}
-		why += fmt.Sprintf(" (%s %s)", strings.Join(names, ", "), looks)
+		d.reason = strings.Join(names, ", ") + " " + looks
+		why += " (" + d.reason + ")"
+	default:
+		why = d.reason
 	}
 	switch {
 	case t.Rows >= 0 && t.Rows < source.ManyRows:
 		d.note("Every poll reads all rows, and notices rows that are gone, because %s and the table is small.", why)
+		if d.best != nil {
+			d.note("Uncomment the lines below only if each write of a row sets %s to the present time.", d.best.Name)
+		}
+	case d.best != nil && d.best.meaning() > source.Unsaid:
+		d.time, d.detect, d.reconcileAt = d.best, d.best.detectBy(), reconcileAt
+		d.doubt = fmt.Sprintf("Commented out because %s, and the table is not known to be small, so that detect: snapshot would read many rows in every poll: "+
+			"uncomment it only if each write of a row sets %s to the present time.", why, d.best.Name)
 	case t.Rows < 0:
 		d.doubt = "Commented out because " + why + ", and its size is not known: detect: snapshot reads all rows in every poll."
 	default:

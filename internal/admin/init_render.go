@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -93,6 +94,7 @@ func (i *initialiser) render() Initial {
 	}
 	for _, d := range i.drafts {
 		p.observer(d, i.name)
+		made.Choices = append(made.Choices, d.choice())
 	}
 	p.line("sinks:\n  - id: screen\n    type: stdout\n")
 	p.comment("", "Each turn of a type is up to four lines of the log, also without events: with 14 types that are polled every 30 s, 86,000 a day. "+
@@ -137,18 +139,11 @@ func (i *initialiser) renderSource(p *page, text string, variables []string) {
 
 // observer writes an observer, or comments it out.
 func (p *page) observer(d draft, sourceName string) {
-	size := "of unknown size"
-	if d.table.Rows >= 0 {
-		size = fmt.Sprintf("of about %d rows", d.table.Rows)
-	}
-	if d.table.Rows == 1 {
-		size = "of about 1 row"
-	}
 	kind := "a table"
 	if d.table.View {
 		kind = "a view"
 	}
-	text := fmt.Sprintf("%s: %s %s.", d.table.FullName(), kind, size)
+	text := fmt.Sprintf("%s: %s%s.", d.table.FullName(), kind, sizeOf(d.table))
 	if len(d.table.Key) > 0 {
 		text += fmt.Sprintf(" Its primary key is (%s).", strings.Join(d.table.Key, ", "))
 	}
@@ -184,5 +179,48 @@ func (p *page) observer(d draft, sourceName string) {
 	if d.reconcileAt != "" {
 		p.line(indent+"  reconcile-at: %s", d.reconcileAt)
 	}
+	if d.best != nil && d.time == nil && d.doubt == "" {
+		p.line(indent+"  # timestamp: %s", d.best.Name)
+		p.line(indent+"  # detect: %s", d.best.detectBy())
+		p.line(indent+"  # reconcile-at: %s", reconcileAt)
+	}
 	p.WriteString("\n")
+}
+
+// sizeOf says how many rows a table has; nothing where that is not known.
+func sizeOf(t source.Table) string {
+	switch {
+	case t.Rows < 0:
+		return " of unknown size"
+	case t.Counted && t.Rows >= source.ManyRows:
+		return fmt.Sprintf(" of %d rows or more", t.Rows)
+	case t.Counted && t.Rows == 1:
+		return " of 1 row"
+	case t.Counted:
+		return fmt.Sprintf(" of %d rows", t.Rows)
+	case t.Analyzed:
+		return fmt.Sprintf(" of about %d rows", t.Rows)
+	}
+	return ""
+}
+
+// choice is what is said of a draft.
+func (d *draft) choice() Choice {
+	c := Choice{
+		Table:     d.table.FullName(),
+		Active:    d.doubt == "",
+		Timestamp: d.timestamp(),
+		Detect:    d.detect,
+		Reason:    d.reason,
+	}
+	if d.best != nil && d.best.meaning() > source.Unsaid {
+		c.Newest = d.best.Sampled.Newest
+	}
+	if c.Active && d.time != nil {
+		c.Reason = d.time.why()
+	}
+	if d.unread && len(d.table.Times) > 0 {
+		c.Reason += "; sample not readable"
+	}
+	return c
 }

@@ -118,6 +118,8 @@ func TestInitOnAServer(t *testing.T) {
 		CREATE TABLE archive (id INT PRIMARY KEY, due_on DATE);
 		CREATE TABLE facts (day DATE NOT NULL, id INT NOT NULL, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
 		CREATE TABLE facts_old PARTITION OF facts FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
+		INSERT INTO archive SELECT n FROM generate_series(1, 1500) n;
+		INSERT INTO facts SELECT '2024-05-01', n FROM generate_series(1, 1500) n;
 		UPDATE pg_class SET reltuples = 200000, relpages = 2000 WHERE relname IN ('archive', 'facts_old')`)
 	reader := pgtest.NewRole(t, owner, "USAGE ON SCHEMA sales", "SELECT ON sales.orders, archive, facts", "SELECT ON hidden.orders")
 	made, err := admin.Init(t.Context(), admin.InitOptions{URL: reader, Timeout: time.Minute})

@@ -42,6 +42,9 @@ type Database interface {
 	// their names and at most so many. Those of the system are left out, and on MySQL
 	// those of other databases.
 	Tables(ctx context.Context, limit int) ([]Table, error)
+	// Sample reads the times of the last rows of a table with a primary key, by the index of
+	// that key, and at most [SampledRows]: see [Table.AddSample].
+	Sample(ctx context.Context, t *Table) error
 	// Describe finds out whether a query can be polled, and how well.
 	Describe(ctx context.Context, q observer.Query) (Description, error)
 	// SQL is what a read of that range sends.

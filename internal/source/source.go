@@ -63,9 +63,9 @@ type Description struct {
 	// TimestampNullable says that rows without a timestamp may exist, and TimestampDate
 	// that the timestamp has no time of day.
 	TimestampNullable, TimestampDate bool
-	// TimestampKept is Yes where the column has a default, an index that begins with it or
-	// a trigger that names it, as one that says when a row was written mostly has, No where
-	// none of them is seen, and Unknown otherwise.
+	// TimestampKept is Yes where the default of the column is the present time, an index
+	// begins with it or a trigger names it, as of one that says when a row was written, No
+	// where none of them is seen, and Unknown otherwise.
 	TimestampKept Answer
 	// OrderIndexed says whether an index serves the order of (timestamp, key).
 	// Without one every poll reads and sorts the whole table.

@@ -165,6 +165,12 @@ func (s *Source) Tables(ctx context.Context, limit int) ([]source.Table, error) 
 	return try(s, func(src source.Database) ([]source.Table, error) { return src.Tables(ctx, limit) })
 }
 
+// Sample implements [source.Database].
+func (s *Source) Sample(ctx context.Context, t *source.Table) error {
+	_, err := try(s, func(src source.Database) (any, error) { return nil, src.Sample(ctx, t) })
+	return err
+}
+
 // Describe implements [source.Database].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	return try(s, func(src source.Database) (source.Description, error) { return src.Describe(ctx, q) })

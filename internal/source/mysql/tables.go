@@ -20,9 +20,8 @@ ORDER BY table_name`
 // Each of these statements is of one view of the server alone, which it would read anew
 // for each row of another. See [session.look].
 const (
-	// MariaDB calls the default NULL 'NULL'.
 	timesSQL = `
-SELECT table_name, column_name, data_type, is_nullable, column_default IS NOT NULL AND column_default <> 'NULL', LOWER(extra)
+SELECT table_name, column_name, data_type, is_nullable, COALESCE(column_default, ''), LOWER(extra)
 FROM information_schema.columns
 WHERE table_schema %s AND table_name %s AND privileges LIKE '%%select%%'
 ORDER BY table_name, ordinal_position`
@@ -74,7 +73,7 @@ func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error)
 	for i, row := range all {
 		t := source.Table{Name: string(row[0]), View: strings.Contains(string(row[1]), "VIEW"), Rows: -1}
 		if n, err := strconv.ParseInt(string(row[2]), 10, 64); err == nil && !t.View { // NULL has none.
-			t.Rows = n
+			t.Rows, t.Analyzed = n, n > 0 // 0 of a table without statistics.
 		}
 		t.Key = primaryKey(indexes[t.Name])
 		tables[i] = t
@@ -83,6 +82,24 @@ func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error)
 	readable, err := c.times(ctx, relation{}, places, indexes)
 	tables = slices.DeleteFunc(tables, func(t source.Table) bool { return !readable[t.Name] })
 	return tables[:min(len(tables), limit)], err
+}
+
+// Sample implements [source.Database]. It reads seconds since 1970, NULL for the date zero.
+func (s *Source) Sample(ctx context.Context, t *source.Table) error {
+	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) {
+		r, err := c.describe(ctx, observer.Query{Table: t.FullName()})
+		if err != nil {
+			return nil, err
+		}
+		items, order := t.SampleItems(quote, func(name string) string { return "TIMESTAMPDIFF(SECOND, '1970-01-01', " + name + ")" })
+		found, err := c.try(ctx, "sample the times", "", fmt.Sprintf("SELECT %s FROM %s AS q FORCE INDEX FOR ORDER BY (PRIMARY) ORDER BY %s LIMIT %d",
+			items, r.from, order, source.SampledRows))
+		return found.rows, err
+	})
+	if err == nil {
+		source.AddSample(t, rows, source.ReadSeconds)
+	}
+	return err
 }
 
 // times adds the times of a table, or of all, to the tables of those names. It returns
@@ -108,7 +125,8 @@ func (c *session) times(ctx context.Context, r relation, tables map[string]*sour
 			continue
 		}
 		column.Date = kindOf(column.Type) == kindDate
-		column.Default, column.OnUpdate = source.YesIf(string(row[4]) == "1"), source.YesIf(strings.Contains(string(row[5]), "on update"))
+		column.SetDefault(string(row[4]))
+		column.OnUpdate = source.YesIf(strings.Contains(string(row[5]), "on update"))
 		column.Indexed = source.YesIf(slices.ContainsFunc(indexes[table], func(i index) bool { return i.ordered && i.columns[0] == column.Name }))
 		column.Trigger = source.Unknown
 		if slices.ContainsFunc(triggers.rows, func(t [][]byte) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -33,10 +34,10 @@ const (
 	primarySQL = `SELECT t.CONSTRAINT_NAME, t.TABLE_NAME FROM ALL_CONSTRAINTS t WHERE t.OWNER = :1%s AND t.CONSTRAINT_TYPE = 'P' AND t.STATUS = 'ENABLED'`
 	partsSQL   = `SELECT t.CONSTRAINT_NAME, t.COLUMN_NAME FROM ALL_CONS_COLUMNS t WHERE t.OWNER = :1%s ORDER BY t.CONSTRAINT_NAME, t.POSITION`
 	firstSQL   = `SELECT t.TABLE_NAME, t.COLUMN_NAME FROM ALL_IND_COLUMNS t WHERE t.TABLE_OWNER = :1%s AND t.COLUMN_POSITION = 1`
-	// The text of a default is a LONG, its length is none.
-	timesSQL = `SELECT t.TABLE_NAME, t.COLUMN_NAME, t.DATA_TYPE, t.NULLABLE, TO_CHAR(t.DEFAULT_LENGTH)
+	// The text of a default is a LONG, which is fetched by itself: so only times are read.
+	timesSQL = `SELECT t.TABLE_NAME, t.COLUMN_NAME, t.DATA_TYPE, t.NULLABLE, t.DATA_DEFAULT
 FROM ALL_TAB_COLUMNS t
-WHERE t.OWNER = :1%s
+WHERE t.OWNER = :1%s AND (t.DATA_TYPE = 'DATE' OR t.DATA_TYPE >= 'TIMESTAMP' AND t.DATA_TYPE < 'TIMESTAMQ')
 ORDER BY t.TABLE_NAME, t.COLUMN_ID`
 )
 
@@ -105,7 +106,7 @@ func (c *session) fill(ctx context.Context, owner string, tables map[string]*sou
 	for _, row := range counts {
 		t := tables[row[0]]
 		if n, err := strconv.ParseInt(row[1], 10, 64); err == nil && t != nil { // NULL: never analyzed.
-			t.Rows = n
+			t.Rows, t.Analyzed = n, true
 		}
 	}
 	for name, t := range tables {
@@ -164,8 +165,9 @@ func (c *session) times(ctx context.Context, owner, table string, tables map[str
 	for _, row := range rows {
 		t, column := tables[row[0]], source.TimeColumn{
 			Name: row[1], Type: typeName(row[2]), Nullable: row[3] != "N",
-			Default: source.YesIf(row[4] != ""), OnUpdate: source.No, Trigger: source.Unknown,
+			OnUpdate: source.No, Trigger: source.Unknown,
 		}
+		column.SetDefault(strings.TrimSpace(row[4]))
 		switch kindOf(column.Type) {
 		case kindDate, kindTimestamp, kindTimestampLTZ, kindTimestampTZ:
 		default:
@@ -175,6 +177,26 @@ func (c *session) times(ctx context.Context, owner, table string, tables map[str
 			column.Indexed = indexed(row[0], column)
 			t.Add(column)
 		}
+	}
+	return err
+}
+
+// Sample implements [source.Database]. It reads times to the second.
+func (s *Source) Sample(ctx context.Context, t *source.Table) error {
+	rows, err := inSession(ctx, s, func(c *session) ([][]string, error) {
+		r, err := c.relation(ctx, observer.Query{Table: t.FullName()})
+		if err != nil {
+			return nil, err
+		}
+		items, order := t.SampleItems(source.Quote, func(name string) string { return "TO_CHAR(" + name + ", 'YYYY-MM-DD HH24:MI:SS')" })
+		return c.small(ctx, source.Reading, "sample the times", fmt.Sprintf("SELECT * FROM (SELECT %s FROM %s q ORDER BY %s) WHERE ROWNUM <= %d",
+			items, r.from, order, source.SampledRows))
+	})
+	if err == nil {
+		source.AddSample(t, rows, func(cell string) time.Time {
+			at, _ := time.Parse(time.DateTime, cell) // NULL is zero.
+			return at
+		})
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 type Source interface {
 	observer.Source
 	Tables(ctx context.Context, limit int) ([]source.Table, error)
+	Sample(ctx context.Context, t *source.Table) error
 	Describe(ctx context.Context, q observer.Query) (source.Description, error)
 	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
 	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)

@@ -2,8 +2,11 @@ package sourcetest
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -46,12 +49,66 @@ func tables(t *testing.T, f Fixture) {
 			t.Errorf("a column of a view is %+v", c)
 		}
 	}
+	samples(t, f, lines)
 	if all, err = f.Source.Tables(t.Context(), 1); err != nil || len(all) != 1 {
 		t.Errorf("at most one table is %+v, %v", all, err)
 	}
 	if _, err := f.Unreachable.Tables(t.Context(), 1); err == nil {
 		t.Error("an unreachable database has tables")
 	}
+}
+
+// samples has more rows than a sample, of which the last have the newest times, a table
+// whose defaults are other times, and an empty one.
+func samples(t *testing.T, f Fixture, lines source.Table) {
+	t.Helper()
+	f.exec("CREATE TABLE marks (id {integer} PRIMARY KEY, made {timestamp} DEFAULT '1900-01-01 00:00:00' NOT NULL, moved {timestamp})",
+		"INSERT INTO marks VALUES (1, '2024-05-01 10:00:00', '2024-05-01 10:00:00')")
+	marks := f.listed(t, "marks")
+	if made := marks.Times[0]; made.Default != source.No || !made.OtherDefault || marks.Times[1].OtherDefault {
+		t.Errorf("a default that is not the present time: %+v", marks.Times)
+	}
+	if err := f.Source.Sample(t.Context(), &lines); err != nil || !lines.Counted || lines.Rows != 0 || lines.Times[0].Sampled != (source.Sampled{}) {
+		t.Errorf("an empty table has %+v, %v", lines, err)
+	}
+	f.exec("INSERT INTO marks VALUES (2, '1900-01-01 00:00:00', NULL)", "INSERT INTO marks VALUES (3, '2023-05-01 10:00:00', NULL)")
+	if err := f.Source.Sample(t.Context(), &marks); err != nil || !marks.Counted || marks.Rows != 3 {
+		t.Fatalf("three rows: %+v, %v", marks, err)
+	}
+	newest := time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)
+	for n, want := range []source.Sampled{{Rows: 3, Empty: 1, Distinct: 2}, {Rows: 3, Empty: 2, Distinct: 1}} {
+		got := marks.Times[n].Sampled
+		if !got.Newest.Equal(newest) {
+			t.Errorf("column %d: the newest time is %s", n, got.Newest)
+		}
+		if got.Newest = want.Newest; got != want {
+			t.Errorf("column %d: %+v, want %+v", n, got, want)
+		}
+	}
+	for n := range source.SampledRows {
+		f.exec(fmt.Sprintf("INSERT INTO marks VALUES (%d, '2024-05-01 10:00:00', NULL)", 10+n))
+	}
+	marks = f.listed(t, "marks")
+	if err := f.Source.Sample(t.Context(), &marks); err != nil || marks.Times[0].Sampled != (source.Sampled{Rows: source.SampledRows, Distinct: 1, Newest: marks.Times[0].Sampled.Newest}) || marks.Times[1].Sampled.Empty != source.SampledRows {
+		t.Errorf("a sample of the last rows: %+v, %v", marks.Times, err)
+	}
+	if err := f.Unreachable.Sample(t.Context(), &marks); !errors.Is(err, observer.ErrUnreachable) {
+		t.Errorf("of an unreachable database: %v", err)
+	}
+}
+
+// listed is a table as it is listed.
+func (f Fixture) listed(t *testing.T, name string) source.Table {
+	t.Helper()
+	all, err := f.Source.Tables(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := slices.IndexFunc(all, func(table source.Table) bool { return strings.EqualFold(table.Name, name) })
+	if n < 0 {
+		t.Fatalf("no table %s in %+v", name, all)
+	}
+	return all[n]
 }
 
 // primaryKeys are found in their order, in whatever case the table is written.

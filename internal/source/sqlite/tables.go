@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -21,7 +22,7 @@ LIMIT $1`
 
 const columnsSQL = `
 SELECT c.name, c.type, c.pk, NOT (c."notnull" OR c.pk = 1 AND upper(c.type) = 'INTEGER'),
-       c.dflt_value IS NOT NULL AND upper(c.dflt_value) <> 'NULL',
+       coalesce(c.dflt_value, ''),
        EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = $1 COLLATE NOCASE AND instr(lower(sql), lower(c.name))),
        EXISTS (SELECT 1 FROM pragma_index_list($1) AS i JOIN pragma_index_info(i.name) AS x WHERE NOT i.partial AND x.seqno = 0 AND x.name = c.name)
 FROM pragma_table_xinfo($1) AS c
@@ -82,7 +83,36 @@ func (s *Source) fillTable(ctx context.Context, t *source.Table) error {
 	if err != nil {
 		return s.session.translate(ctx, "count rows", err)
 	}
-	t.Rows = count[0]
+	t.Rows, t.Counted = count[0], true
+	return nil
+}
+
+// Sample implements [source.Database]. It reads values as they are stored: the driver makes
+// no time of an expression.
+func (s *Source) Sample(ctx context.Context, t *source.Table) error {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	items, order := t.SampleItems(source.Quote, func(name string) string { return "+" + name })
+	text := fmt.Sprintf("SELECT %s FROM %s AS q ORDER BY %s LIMIT %d", items, source.Quote(t.Name), order, source.SampledRows)
+	var all [][]any
+	err := each(ctx, s.db, text, nil, func(rows *sql.Rows) error {
+		row, targets := make([]any, len(t.Times)+1), make([]any, len(t.Times)+1)
+		for n := range row {
+			targets[n] = &row[n]
+		}
+		all = append(all, row)
+		return rows.Scan(targets...)
+	})
+	if err != nil {
+		return s.session.overRows(ctx, "sample the times", err, step{sql: text})
+	}
+	source.AddSample(t, all, func(value any) time.Time {
+		_, at, ok := parseValue(value, s.options.Location)
+		if !ok {
+			return time.Time{}
+		}
+		return at
+	})
 	return nil
 }
 
@@ -93,15 +123,17 @@ func (s session) look(ctx context.Context, t *source.Table, timestamp string) er
 	err := each(ctx, s.db, columnsSQL, []any{t.Name}, func(rows *sql.Rows) error {
 		var c source.TimeColumn
 		var place int
-		var kept, trigger, indexed bool
-		if err := rows.Scan(&c.Name, &c.Type, &place, &c.Nullable, &kept, &trigger, &indexed); err != nil {
+		var preset string
+		var trigger, indexed bool
+		if err := rows.Scan(&c.Name, &c.Type, &place, &c.Nullable, &preset, &trigger, &indexed); err != nil {
 			return err
 		}
 		if place > 0 {
 			key[place] = c.Name
 		}
 		c.Date = strings.EqualFold(c.Type, "DATE")
-		c.Default, c.Trigger, c.Indexed, c.OnUpdate = source.YesIf(kept), source.YesIf(trigger), source.YesIf(indexed), source.No
+		c.SetDefault(preset)
+		c.Trigger, c.Indexed, c.OnUpdate = source.YesIf(trigger), source.YesIf(indexed), source.No
 		if c.Name == timestamp || isTime(c) {
 			t.Add(c)
 		}
@@ -118,5 +150,5 @@ func (s session) look(ctx context.Context, t *source.Table, timestamp string) er
 func isTime(c source.TimeColumn) bool {
 	declared := strings.ToUpper(c.Type)
 	return strings.Contains(declared, "DATE") || strings.Contains(declared, "TIMESTAMP") ||
-		!strings.Contains(declared, "BOOL") && source.MeaningOf(c.Name) != source.Business
+		!strings.Contains(declared, "BOOL") && source.MeaningOf(c.Name) > source.Unsaid
 }

@@ -169,6 +169,7 @@ type (
 		typ         dataType
 		notNull     bool
 		def         expr
+		preset      string // the text of def
 		constraints []constraintDefinition
 	}
 	constraintDefinition struct {

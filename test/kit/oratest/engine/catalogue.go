@@ -21,7 +21,7 @@ func (e *Engine) defineCatalogue() {
 		}
 		return [][]value{row(o.owner, o.name, o.synonym.owner, o.synonym.name, o.link)}
 	})
-	e.catalogued("TAB_COLUMNS", "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE NULLABLE COLUMN_ID:n DEFAULT_LENGTH:n", columnRows)
+	e.catalogued("TAB_COLUMNS", "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE NULLABLE COLUMN_ID:n DATA_DEFAULT:l", columnRows)
 	e.ofTables("TABLES", "OWNER TABLE_NAME NUM_ROWS:n", func(o *object) [][]value {
 		count := null
 		if n := o.table.def().analyzed; n >= 0 {
@@ -102,27 +102,23 @@ func (e *Engine) ofTables(name, columns string, rows func(*object) [][]value) {
 // columnRows are the columns of a table, a view or a view of the system's own.
 func columnRows(o *object) [][]value {
 	var all [][]value
-	add := func(name string, typ dataType, nullable, preset bool) {
-		length := null
-		if preset {
-			length = integer(1) // The text itself is not kept.
-		}
-		all = append(all, row(o.owner, o.name, name, typ.String(), nullable, len(all)+1, length))
+	add := func(name string, typ dataType, nullable bool, preset string) {
+		all = append(all, row(o.owner, o.name, name, typ.String(), nullable, len(all)+1, preset))
 	}
 	switch {
 	case o.table != nil:
 		for _, c := range o.table.def().columns {
 			if !c.dropped {
-				add(c.name, c.typ, c.nullable, c.def != nil)
+				add(c.name, c.typ, c.nullable, c.preset)
 			}
 		}
 	case o.view != nil:
 		for _, c := range o.view.result {
-			add(c.name, c.typ, c.nullable, false)
+			add(c.name, c.typ, c.nullable, "")
 		}
 	case o.virtual != nil:
 		for _, c := range o.virtual.columns {
-			add(c.name, c.typ, true, false)
+			add(c.name, c.typ, true, "")
 		}
 	}
 	return all

@@ -108,7 +108,7 @@ func (d *tableDefinition) add(definition columnDefinition) {
 		panic(refuse(957))
 	}
 	d.columns = append(d.columns, column{
-		name: definition.name, typ: definition.typ, nullable: !definition.notNull, def: definition.def,
+		name: definition.name, typ: definition.typ, nullable: !definition.notNull, def: definition.def, preset: definition.preset,
 	})
 }
 

@@ -92,7 +92,9 @@ func (p *parser) columnDefinition() columnDefinition {
 	for {
 		switch {
 		case p.word("DEFAULT"):
+			start := p.peek().pos
 			c.def = p.additive()
+			c.preset = p.sql[start:p.peek().pos]
 		case p.word("NOT", "NULL"):
 			c.notNull = true
 		case p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "REFERENCES"):

@@ -15,8 +15,9 @@ type column struct {
 	typ      dataType
 	nullable bool
 	dropped  bool
-	// def is written where INSERT names no value.
-	def expr
+	// def is written where INSERT names no value, preset is its text.
+	def    expr
+	preset string
 }
 
 // table is a table with its rows.
