@@ -104,7 +104,7 @@ func (c *comparison) observe(r *row) bool {
 		return c.add(r)
 	case c.spec.Detect == DetectNew:
 		if !known {
-			c.journal.shared++
+			c.shared++
 		}
 		return true
 	case !known || c.seen.has(old.Number):

@@ -75,7 +75,7 @@ func TestStatsCountWhatWasDone(t *testing.T) {
 	got := s.poll()
 	equal(t, "stats", got, observer.Stats{
 		Rows: 8, Events: 7, Poison: 1, Chunks: 3,
-		HorizonLag: time.Second, ExactHorizon: true, Behind: time.Second,
+		HorizonLag: time.Second, ExactHorizon: true, Readable: true, Behind: time.Second,
 	})
 	equal(t, "horizon lag without a timestamp", setup(t, observer.DetectNew, noTimestamp).poll().HorizonLag, 0)
 }
