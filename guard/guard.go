@@ -88,9 +88,9 @@ func (o *Options) setDefaults() error {
 	case !isText(o.Consumer):
 		return &InputError{"Options.Consumer", fmt.Sprintf("is empty, longer than %d bytes or no text; name the service, such as payments", maxText)}
 	case o.Lease < time.Second:
-		return &InputError{"Options.Lease", "is shorter than 1s; write 30s, for example, or leave it out"}
+		return &InputError{"Options.Lease", "is shorter than 1s; use 30s, for example, or leave it out"}
 	case o.Wait < 0:
-		return &InputError{"Options.Wait", "is negative; write 5s, for example, or leave it out"}
+		return &InputError{"Options.Wait", "is negative; use 5s, for example, or leave it out"}
 	case o.Keep < time.Minute:
 		return &InputError{"Options.Keep", "is shorter than 1m; it must exceed the time for which the bus may deliver an event again"}
 	}

@@ -34,10 +34,10 @@ func (m *Manager) check(w waiting) error {
 		return w.wrong
 	}
 	if w.maxHold < 0 {
-		return &DescriptorError{"max-hold", w.maxHold.String(), "is negative; write 1h, for example, or 0 for no bound"}
+		return &DescriptorError{"max-hold", w.maxHold.String(), "is negative; use 1h, for example, or 0 for no bound"}
 	}
 	if w.atLeast < 0 {
-		return &DescriptorError{"hold-at-least", w.atLeast.String(), "is negative; write 1m, for example, or 0 for no bound"}
+		return &DescriptorError{"hold-at-least", w.atLeast.String(), "is negative; use 1m, for example, or 0 for no bound"}
 	}
 	if m.can.Delayer == nil && w.atLeast > 0 {
 		return fmt.Errorf("hold a lock for %s at least: %w", w.atLeast, ErrUnsupported)

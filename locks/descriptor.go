@@ -114,7 +114,7 @@ func Parse(text string) (Descriptor, error) {
 func split(text string) (Descriptor, error) {
 	parts := strings.Split(text, ":")
 	if parts[0] != "lock" || len(parts) < 5 {
-		return Descriptor{}, &DescriptorError{"lock", text, "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons, such as nightly-report"}
+		return Descriptor{}, &DescriptorError{"lock", text, "is not a lock; use lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons, such as nightly-report"}
 	}
 	for i, part := range parts {
 		parts[i] = unescaper.Replace(part)
@@ -164,7 +164,7 @@ func (d Descriptor) check() error {
 	case len(d.Resources) == 0:
 		return &DescriptorError{"resources", "", "are missing; name at least one"}
 	case d.TTL < 0:
-		return &DescriptorError{"ttl", d.TTL.String(), "is not positive; write 30s, for example, or leave it out"}
+		return &DescriptorError{"ttl", d.TTL.String(), "is not positive; use 30s, for example, or leave it out"}
 	}
 	for i, r := range d.Resources {
 		if r == "" {
@@ -175,9 +175,9 @@ func (d Descriptor) check() error {
 		}
 	}
 	if text := d.String(); len(text) > MaxText {
-		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d; write shorter resources, such as a hash", len(text), MaxText)}
+		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d; use shorter resources, such as a hash", len(text), MaxText)}
 	} else if !printable(text) {
-		return &DescriptorError{"lock", text, "has a control character in it, or is not UTF-8; write printable text"}
+		return &DescriptorError{"lock", text, "has a control character in it, or is not UTF-8; use printable text"}
 	} else if i := strings.IndexFunc(text, hidden); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(text[i:])
 		return &DescriptorError{"lock", text, fmt.Sprintf("has %U in it, which nobody sees or which turns text around; leave it out", r)}
@@ -190,7 +190,7 @@ func (d Descriptor) checkMetadata() error {
 	for name, value := range d.Metadata {
 		size += len(name) + len(value)
 		if name == "" || !printable(name) || !printable(value) {
-			return &DescriptorError{"metadata", name, "has no name, a control character in it, or is not UTF-8; write a name, and printable text"}
+			return &DescriptorError{"metadata", name, "has no name, a control character in it, or is not UTF-8; use a name, and printable text"}
 		}
 	}
 	if size > MaxMetadata {
@@ -206,7 +206,7 @@ func unknownMode(field string, mode Mode) error {
 	for i, m := range modes {
 		names[i] = string(m)
 	}
-	return &DescriptorError{field, string(mode), "is no mode; " + nearest.Suggest(string(mode), names)}
+	return &DescriptorError{field, string(mode), "is unknown; " + nearest.Suggest(string(mode), names)}
 }
 
 // blank reports whether nobody sees anything of the text.

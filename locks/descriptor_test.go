@@ -102,18 +102,18 @@ func TestPlainNames(t *testing.T) {
 func TestTextsThatAreNoLocks(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                                      `lock is not a lock; write lock:MODE:`,
-		"page:1":                                "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons",
+		"":                                      `lock is not a lock; use lock:MODE:`,
+		"page:1":                                "is not a lock; use lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons",
 		" nightly":                              "has blanks around it",
 		"lock:exclusive:page:extracting":        "is not a lock",
 		"lock:exclusive:page:extracting:":       "resources have nothing as number 1",
 		"lock:exclusive::extracting:a":          "subject is missing",
 		"lock:exclusive:page::a":                "predicate is missing",
-		"lock::page:extracting:a":               "mode is no mode; there is exclusive, shared, intent, intent-exclusive",
-		"lock:exclusiv:page:extracting:a":       `mode "exclusiv" is no mode; write exclusive`,
+		"lock::page:extracting:a":               "mode is unknown; use one of exclusive, shared, intent, intent-exclusive",
+		"lock:exclusiv:page:extracting:a":       `mode "exclusiv" is unknown; use exclusive`,
 		"lock:exclusive:page:extracting:100%":   `has "100%" in it; in a part, write %25 for %`,
 		"lock:exclusive:page:extracting:%41":    "write %25 for %",
-		"lock:exclusive:page:extracting:a\nb":   "has a control character in it, or is not UTF-8; write printable text",
+		"lock:exclusive:page:extracting:a\nb":   "has a control character in it, or is not UTF-8; use printable text",
 		"lock:exclusive:page:extracting:a\xffb": "is not UTF-8",
 		// Zero width, soft hyphen, bidirectional, no-break, filler, variation and separator.
 		"lock:exclusive:page:extracting:a\u200bb":                              "has U+200B in it, which nobody sees or which turns text around; leave it out",
@@ -125,7 +125,7 @@ func TestTextsThatAreNoLocks(t *testing.T) {
 		"lock:exclusive:page:extracting:a\ufe0f":                               "has U+FE0F in it",
 		"lock:exclusive:page:extracting:a\u2028b":                              "has U+2028 in it",
 		"lock:exclusive:pa\u200dge:extracting:a":                               "has U+200D in it",
-		"lock:exclusive:page:extracting:" + strings.Repeat("x", locks.MaxText): "more than 1024; write shorter resources, such as a hash",
+		"lock:exclusive:page:extracting:" + strings.Repeat("x", locks.MaxText): "more than 1024; use shorter resources, such as a hash",
 	} {
 		_, err := locks.Parse(text)
 		var mistake *locks.DescriptorError
@@ -145,18 +145,18 @@ func TestDescriptorsThatAreRefused(t *testing.T) {
 		t.Errorf("defaults: %+v", d)
 	}
 	for want, spoil := range map[string]func(*locks.Descriptor){
-		"ttl \"-1s\" is not positive":                                       func(d *locks.Descriptor) { d.TTL = -time.Second },
-		`subject "invoise" is not known; write invoice`:                     func(d *locks.Descriptor) { d.Subject = "invoise" },
-		`subject "report" is not known; there is fileset, document, page, consolidation-job, extraction-job, schema, queue-job, audit, name, invoice, ` +
-			`or add it to locks.subjects in the configuration (in Go: Options.Subjects); and predicate "running" is not known; there is processing, reading, ` +
+		"ttl \"-1s\" is not positive":                 func(d *locks.Descriptor) { d.TTL = -time.Second },
+		`subject "invoise" is not known; use invoice`: func(d *locks.Descriptor) { d.Subject = "invoise" },
+		`subject "report" is not known; use one of fileset, document, page, consolidation-job, extraction-job, schema, queue-job, audit, name, invoice, ` +
+			`or add it to locks.subjects in the configuration (in Go: Options.Subjects); and predicate "running" is not known; use one of processing, reading, ` +
 			`writing, triggering, completing, validating, consolidating, extracting, or add it to locks.predicates in the configuration (in Go: Options.Predicates)`: func(d *locks.Descriptor) { d.Subject, d.Predicate = "report", "running" },
-		`predicate "procesing" is not known; write process`:                 func(d *locks.Descriptor) { d.Predicate = "procesing" },
+		`predicate "procesing" is not known; use process`:                   func(d *locks.Descriptor) { d.Predicate = "procesing" },
 		"resources are missing":                                             func(d *locks.Descriptor) { d.Resources = nil },
 		`lock "lock:exclusive:invoice:processing:1\u200b" has U+200B in it`: func(d *locks.Descriptor) { d.Resources = []string{"1\u200b"} },
-		"number 2":                              func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
-		`mode "share" is no mode; write shared`: func(d *locks.Descriptor) { d.Mode = "share" },
-		"metadata have 5000 bytes, more than 4096; write where the rest is":                                          func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
-		`metadata "scope" has no name, a control character in it, or is not UTF-8; write a name, and printable text`: func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": "secret\x00"} },
+		"number 2":                            func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
+		`mode "share" is unknown; use shared`: func(d *locks.Descriptor) { d.Mode = "share" },
+		"metadata have 5000 bytes, more than 4096; write where the rest is":                                        func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
+		`metadata "scope" has no name, a control character in it, or is not UTF-8; use a name, and printable text`: func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": "secret\x00"} },
 	} {
 		d := good
 		d.Resources = []string{"2"}

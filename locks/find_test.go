@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 		find(locks.Filter{Subject: "page", Predicate: "processing"}, 4)
 		find(locks.Filter{Subject: "processing"}, 0)
 		find(locks.Filter{Mode: locks.Shared}, 3)
-		for mode, reason := range map[locks.Mode]string{"foo": "is no mode; there is exclusive, shared, intent, intent-exclusive", "Shard": "is no mode; write shared"} {
+		for mode, reason := range map[locks.Mode]string{"foo": "is unknown; use one of exclusive, shared, intent, intent-exclusive", "Shard": "is unknown; use shared"} {
 			found, err := other.Find(t.Context(), locks.Filter{Mode: mode})
 			var wrong *locks.DescriptorError
 			if !errors.As(err, &wrong) || *wrong != (locks.DescriptorError{Field: "mode", Value: string(mode), Reason: reason}) || found != nil {

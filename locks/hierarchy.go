@@ -50,7 +50,7 @@ func newHierarchies(own [][]string, words vocabulary) (hierarchies, error) {
 // check returns an error for a hierarchy that cannot be, or not beside the others.
 func (all hierarchies) check(h []string, words vocabulary) error {
 	if len(h) < 2 {
-		return &HierarchyError{h, "has less than two subjects; write fileset > document, for example"}
+		return &HierarchyError{h, "has less than two subjects; use fileset > document, for example"}
 	}
 	for i, subject := range h {
 		if !slices.Contains(words.subjects, subject) {
@@ -66,7 +66,7 @@ func (all hierarchies) check(h []string, words vocabulary) error {
 	for i, above := range h {
 		for _, below := range h[i+1:] {
 			if path := all.path(below, above); path != nil {
-				return &HierarchyError{h, fmt.Sprintf("%s is above %s here, and below it by %s; write %s > %s, or leave one hierarchy out",
+				return &HierarchyError{h, fmt.Sprintf("%s is above %s here, and below it by %s; use %s > %s, or leave one hierarchy out",
 					above, below, strings.Join(path, " > "), below, above)}
 			}
 		}

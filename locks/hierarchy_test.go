@@ -215,10 +215,10 @@ func TestSetsThatCannotBe(t *testing.T) {
 func TestHierarchiesThatContradictEachOther(t *testing.T) {
 	t.Parallel()
 	for want, own := range map[string][][]string{
-		"locks: Options.Hierarchies[0]: hierarchy page > fileset: page is above fileset here, and below it by fileset > page; write fileset > page, or leave": {{"page", "fileset"}},
-		"Hierarchies[0]: hierarchy page > schema > document: page is above document here, and below it by document > page; write document > page,":            {{"page", "schema", "document"}},
-		"Hierarchies[1]: hierarchy audit > schema: audit is above schema here, and below it by schema > queue-job > audit; write schema > audit,":             {{"schema", "queue-job", "audit"}, {"audit", "schema"}},
-		"Hierarchies[2]: hierarchy audit > schema: audit is above schema here, and below it by schema > queue-job > audit; write":                             {{"schema", "queue-job"}, {"queue-job", "audit"}, {"audit", "schema"}},
+		"locks: Options.Hierarchies[0]: hierarchy page > fileset: page is above fileset here, and below it by fileset > page; use fileset > page, or leave": {{"page", "fileset"}},
+		"Hierarchies[0]: hierarchy page > schema > document: page is above document here, and below it by document > page; use document > page,":            {{"page", "schema", "document"}},
+		"Hierarchies[1]: hierarchy audit > schema: audit is above schema here, and below it by schema > queue-job > audit; use schema > audit,":             {{"schema", "queue-job", "audit"}, {"audit", "schema"}},
+		"Hierarchies[2]: hierarchy audit > schema: audit is above schema here, and below it by schema > queue-job > audit; use":                             {{"schema", "queue-job"}, {"queue-job", "audit"}, {"audit", "schema"}},
 	} {
 		_, err := locks.Open(t.Context(), locks.Options{Provider: &exclusive{}, Hierarchies: own})
 		var contradiction *locks.HierarchyError

@@ -306,7 +306,7 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // do it.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= 0 {
-		return &DescriptorError{"ttl", ttl.String(), "is not positive; write 30s, for example"}
+		return &DescriptorError{"ttl", ttl.String(), "is not positive; use 30s, for example"}
 	}
 	all := append(slices.Clone(l.with), l)
 	if err := all.areHeld(); err != nil {

@@ -66,11 +66,11 @@ func (o *Options) setDefaults() (err error) {
 		o.Region = DefaultRegion
 	}
 	if len(o.Region) > maxRegion || !plain(o.Region) {
-		return fmt.Errorf("locks: Options.Region %q is longer than %d bytes, or has blanks around it, or control or invisible characters in it; write a short name, such as %s", o.Region, maxRegion, DefaultRegion)
+		return fmt.Errorf("locks: Options.Region %q is longer than %d bytes, or has blanks around it, or control or invisible characters in it; use a short name, such as %s", o.Region, maxRegion, DefaultRegion)
 	}
 	for _, word := range append(slices.Clone(o.Subjects), o.Predicates...) {
 		if word == "" || !plain(word) {
-			return fmt.Errorf("locks: the subject or predicate %q is empty, or has blanks around it, or control or invisible characters in it; write a name, such as invoice", word)
+			return fmt.Errorf("locks: the subject or predicate %q is empty, or has blanks around it, or control or invisible characters in it; use a name, such as invoice", word)
 		}
 	}
 	if o.Node == "" {

@@ -115,7 +115,7 @@ func (p Policy) checkBeside(others []Policy, words vocabulary) error {
 // check returns an error for a rule that can be of no lock, or that no lock can keep.
 func (p Policy) check(words vocabulary) error {
 	if p.Name == "" {
-		return &PolicyConflictError{[]string{"without a name"}, "it has no name; write one, such as extraction-ttl"}
+		return &PolicyConflictError{[]string{"without a name"}, "it has no name; set one, such as extraction-ttl"}
 	}
 	if p.Subject != "" && !slices.Contains(words.subjects, p.Subject) {
 		return unknown("subject", p.Subject, words.subjects)
@@ -134,7 +134,7 @@ func (p Policy) check(words vocabulary) error {
 	var reason string
 	switch {
 	case p.MinTTL < 0, p.MaxTTL < 0, p.MaxHold < 0, p.PerNode < 0:
-		reason = "a bound is negative; write 0 for none"
+		reason = "a bound is negative; use 0 for none"
 	case p.MaxTTL > 0 && p.MinTTL > p.MaxTTL:
 		reason = fmt.Sprintf("the least TTL %s is longer than the greatest, %s", p.MinTTL, p.MaxTTL)
 	case p.Mode != "" && len(p.Modes) > 0 && !slices.Contains(p.Modes, p.Mode):
@@ -153,7 +153,7 @@ func (p Policy) conflict(other Policy) string {
 	apart := func(a, b string) bool { return a != "" && b != "" && a != b }
 	switch {
 	case p.Name == other.Name:
-		return "they have one name; write another"
+		return "they have one name; use another"
 	case apart(p.Subject, other.Subject), apart(p.Predicate, other.Predicate), apart(string(p.Mode), string(other.Mode)):
 		return ""
 	case p.MaxTTL > 0 && other.MinTTL > p.MaxTTL, other.MaxTTL > 0 && p.MinTTL > other.MaxTTL:
@@ -185,15 +185,15 @@ func (p Policy) breach(d Descriptor, explicit bool) string {
 	var detail string
 	switch {
 	case p.ExplicitTTL && !explicit && p.MaxTTL > 0:
-		return fmt.Sprintf("the TTL is missing; write one of at most %s", p.MaxTTL)
+		return fmt.Sprintf("the TTL is missing; set one of at most %s", p.MaxTTL)
 	case p.ExplicitTTL && !explicit:
-		return "the TTL is missing; write one"
+		return "the TTL is missing; set one"
 	case p.MaxTTL > 0 && d.TTL > p.MaxTTL:
-		detail = fmt.Sprintf("the TTL is %s; write %s or less", d.TTL, p.MaxTTL)
+		detail = fmt.Sprintf("the TTL is %s; use %s or less", d.TTL, p.MaxTTL)
 	case d.TTL < p.MinTTL:
-		detail = fmt.Sprintf("the TTL is %s; write %s or more", d.TTL, p.MinTTL)
+		detail = fmt.Sprintf("the TTL is %s; use %s or more", d.TTL, p.MinTTL)
 	case len(p.Modes) > 0 && !slices.Contains(p.Modes, d.Mode):
-		detail = fmt.Sprintf("the mode is %s; write %s", d.Mode, listed(p.Modes))
+		detail = fmt.Sprintf("the mode is %s; use %s", d.Mode, listed(p.Modes))
 	default:
 		i := slices.IndexFunc(p.Metadata, func(name string) bool { return blank(d.Metadata[name]) })
 		if i < 0 {

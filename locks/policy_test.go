@@ -20,13 +20,13 @@ func TestPoliciesRefuseBeforeTheProviderIsAsked(t *testing.T) {
 		{Name: "one-schema", Subject: "schema", Predicate: "writing", PerNode: 1},
 	}})
 	for want, d := range map[string]locks.Descriptor{
-		"breaks the policy extraction-ttl: Extraction TTL exceeds 5 minutes (the TTL is 10m0s; write 5m0s or less)": {
+		"breaks the policy extraction-ttl: Extraction TTL exceeds 5 minutes (the TTL is 10m0s; use 5m0s or less)": {
 			Subject: "page", Predicate: "extracting", TTL: 10 * time.Minute},
-		"policy extraction-ttl: the TTL is missing; write one of at most 5m0s":                          {Subject: "page", Predicate: "extracting"},
-		"policy exclusive-audits: Audits require exclusive locks (the mode is shared; write exclusive)": {Subject: "audit", Predicate: "reading", Mode: locks.Shared},
-		"policy invoices: Invoices are audited (the TTL is 1s; write 10s or more)":                      {Subject: "invoice", Predicate: "processing", TTL: time.Second},
-		"policy invoices: Invoices are audited (the metadata purpose is missing; write it)":             {Subject: "invoice", Predicate: "processing", Metadata: map[string]string{"scope": "x"}},
-		"lock:shared:schema:reading:a breaks the policy readers: the TTL is 2m0s; write 1m0s or less":   {Subject: "schema", Predicate: "reading", Mode: locks.Shared, TTL: 2 * time.Minute},
+		"policy extraction-ttl: the TTL is missing; set one of at most 5m0s":                          {Subject: "page", Predicate: "extracting"},
+		"policy exclusive-audits: Audits require exclusive locks (the mode is shared; use exclusive)": {Subject: "audit", Predicate: "reading", Mode: locks.Shared},
+		"policy invoices: Invoices are audited (the TTL is 1s; use 10s or more)":                      {Subject: "invoice", Predicate: "processing", TTL: time.Second},
+		"policy invoices: Invoices are audited (the metadata purpose is missing; write it)":           {Subject: "invoice", Predicate: "processing", Metadata: map[string]string{"scope": "x"}},
+		"lock:shared:schema:reading:a breaks the policy readers: the TTL is 2m0s; use 1m0s or less":   {Subject: "schema", Predicate: "reading", Mode: locks.Shared, TTL: 2 * time.Minute},
 	} {
 		d.Resources = []string{"a"}
 		_, err := m.Acquire(t.Context(), d)
@@ -75,8 +75,8 @@ func TestPoliciesOfNestedLeases(t *testing.T) {
 	validating.Predicate, validating.TTL = "validating", time.Hour
 	outer := acquire(t, m, t.Context(), long)
 	for want, d := range map[string]locks.Descriptor{
-		"extraction-ttl: the caller holds the lock already, with a TTL of its own: Extraction TTL exceeds 5 minutes (the TTL is 10m0s; write 5m0s or less)": extracting,
-		"long: the caller holds the lock already, with a TTL of its own: the TTL is 10m0s; write 1h0m0s or more":                                            validating,
+		"extraction-ttl: the caller holds the lock already, with a TTL of its own: Extraction TTL exceeds 5 minutes (the TTL is 10m0s; use 5m0s or less)": extracting,
+		"long: the caller holds the lock already, with a TTL of its own: the TTL is 10m0s; use 1h0m0s or more":                                            validating,
 	} {
 		var refused *locks.PolicyError
 		if _, err := m.Acquire(outer.Context(), d); !errors.As(err, &refused) || refused.Rule+": "+refused.Reason != want {
@@ -142,10 +142,10 @@ func TestPolicyLimitsTheLocksOfAProcess(t *testing.T) {
 func TestPoliciesThatContradictEachOther(t *testing.T) {
 	t.Parallel()
 	for want, policies := range map[string][]locks.Policy{
-		"it has no name": {{Subject: "page"}},
-		`subject "pages" is not known; write page`:                                                                    {{Name: "a", Subject: "pages"}},
+		"it has no name":                                                                                              {{Subject: "page"}},
+		`subject "pages" is not known; use page`:                                                                      {{Name: "a", Subject: "pages"}},
 		`predicate "read" is not known`:                                                                               {{Name: "a", Predicate: "read"}},
-		`modes "share" is no mode; write shared`:                                                                      {{Name: "a", Modes: []locks.Mode{"share"}}},
+		`modes "share" is unknown; use shared`:                                                                        {{Name: "a", Modes: []locks.Mode{"share"}}},
 		"policy a: it lets nobody steal, and names nodes":                                                             {{Name: "a", StealBy: []string{locks.Nobody, "ops-1"}}},
 		"policy a: a node that may steal has no name":                                                                 {{Name: "a", StealBy: []string{""}}},
 		"policy a: a bound is negative":                                                                               {{Name: "a", MaxTTL: -1}},

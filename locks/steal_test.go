@@ -213,7 +213,7 @@ func TestPoliciesSayWhoMaySteal(t *testing.T) {
 		"of a lock that no rule is for": {"b", fileset, fileset, "", ""},
 		"by what is wanted":             {"b", fileset, writing, "writers", "nobody may steal it; wait until its lease is over"},
 		"by what is held":               {"b", writing, fileset, "writers", "nobody may steal it; wait until its lease is over"},
-		"a lock that may not be":        {"ops-1", page, withTTL(page, time.Hour), "extraction-ttl", "Extraction TTL exceeds 5 minutes (the TTL is 1h0m0s; write 5m0s or less)"},
+		"a lock that may not be":        {"ops-1", page, withTTL(page, time.Hour), "extraction-ttl", "Extraction TTL exceeds 5 minutes (the TTL is 1h0m0s; use 5m0s or less)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

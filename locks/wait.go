@@ -103,7 +103,7 @@ func FailFast() Option { return Retry(Fixed(0, 0)) }
 func Retry(pauses Pauses) Option {
 	var wrong error
 	if pauses == nil {
-		wrong = &DescriptorError{"retry", "", "has no pauses; write FailFast to try once"}
+		wrong = &DescriptorError{"retry", "", "has no pauses; use FailFast to try once"}
 	}
 	return acquireOption(func(w *waiting) { w.pauses, w.stale, w.wrong = pauses, false, wrong })
 }
@@ -128,7 +128,7 @@ func Priority(n int) Option {
 // does not answer, or that waits for others of this process, may outlast the wait, by 10 s at most.
 func Within(limit time.Duration) Option {
 	if limit < 0 {
-		wrong := &DescriptorError{"within", limit.String(), "is negative; write 30s, for example, or 0 to try once"}
+		wrong := &DescriptorError{"within", limit.String(), "is negative; use 30s, for example, or 0 to try once"}
 		return acquireOption(func(w *waiting) { w.wrong = wrong })
 	}
 	return Retry(func(yield func(time.Duration) bool) {

@@ -69,9 +69,9 @@ func ParseSecret(text string) (Secret, error) {
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case err != nil:
-		return Secret{}, errors.New("the secret is not base64; write " + secretsAreCalled)
+		return Secret{}, errors.New("the secret is not base64; use " + secretsAreCalled)
 	case len(key) < minKey || len(key) > maxKey:
-		return Secret{}, fmt.Errorf("the secret has %d bytes; write %s", len(key), secretsAreCalled)
+		return Secret{}, fmt.Errorf("the secret has %d bytes; use %s", len(key), secretsAreCalled)
 	}
 	return Secret{&key}, nil
 }

@@ -49,7 +49,7 @@ var badSecrets = map[string]badInput{
 	},
 	"no credentials at all": {
 		database: ofSystem, code: exitConfiguration,
-		says: []string{"config.yaml:1:22: ", "CREDENTIALS_DIRECTORY is not set", "set it in the environment, or write the name itself"},
+		says: []string{"config.yaml:1:22: ", "CREDENTIALS_DIRECTORY is not set", "set it in the environment, or use the name itself"},
 	},
 	"a credential of somebody else": {
 		database: `{url-file: "${CREDENTIALS_DIRECTORY}/secret"}`, environ: []string{"CREDENTIALS_DIRECTORY={folder}"},
@@ -80,7 +80,7 @@ var exposedSecrets = map[string]badInput{
 		database: `{url: "postgres://app:` + secret + `@127.0.0.1:1/observerd?sslmode=disable"}`, code: exitConfiguration,
 		says: []string{
 			"config.yaml:1:17: database.url holds a password", "every user of this host may read this file (mode 0644)",
-			"run chmod 640 config.yaml", "write ${NAME} for it, or url-file",
+			"run chmod 640 config.yaml", "use ${NAME} for it, or url-file",
 		},
 	},
 	"everybody may read a source's password": {
@@ -123,11 +123,11 @@ var badPlaces = map[string]badInput{
 	},
 	"a file in the place of a folder": {
 		database: `{url: "sqlite:{folder}/plain/one/a.db"}`, code: exitConfiguration,
-		says: []string{"database.url: {folder}/plain is a file", "write another place"},
+		says: []string{"database.url: {folder}/plain is a file", "use another place"},
 	},
 	"a folder in the place of a file": {
 		database: `{url: "sqlite:{folder}/open"}`, code: exitConfiguration,
-		says: []string{"database.url: {folder}/open is a folder", "write the name of a file in it"},
+		says: []string{"database.url: {folder}/open is a folder", "use the name of a file in it"},
 	},
 	"a link to nowhere": {
 		database: `{url: "sqlite:{folder}/link/a.db"}`, code: exitConfiguration,

@@ -121,7 +121,7 @@ func parseFrom(text string) (seq int64, at time.Time, err error) {
 	if at, err = parseTime(text); err == nil {
 		return 0, at, nil
 	}
-	return 0, time.Time{}, usageError{errors.New("--from is neither a sequence number from 1 nor a time; write 42, 2026-11-20 or 2026-11-20T09:00:00Z")}
+	return 0, time.Time{}, usageError{errors.New("--from is neither a sequence number from 1 nor a time; use 42, 2026-11-20 or 2026-11-20T09:00:00Z")}
 }
 
 // print tells how events are printed; without a format, the stream decides.

@@ -108,7 +108,7 @@ func (e *execution) heldFlags(cmd *cobra.Command) {
 }
 
 func (e *execution) wrongGrace() error {
-	return fmt.Errorf("--grace %s is not positive; write 10s, for example", e.grace)
+	return fmt.Errorf("--grace %s is not positive; use 10s, for example", e.grace)
 }
 
 func (e *execution) run(cmd *cobra.Command, args []string) error {
@@ -117,11 +117,11 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 		return usageError{err}
 	}
 	if len(args) == 0 {
-		return usageError{errors.New("the command to run is missing; write it after --")}
+		return usageError{errors.New("the command to run is missing; set it after --")}
 	}
 	switch {
 	case e.wait < 0:
-		return usageError{fmt.Errorf("--wait %s is negative; write 0s to try once", e.wait)}
+		return usageError{fmt.Errorf("--wait %s is negative; use 0s to try once", e.wait)}
 	case e.grace <= 0:
 		return usageError{e.wrongGrace()}
 	}
@@ -280,11 +280,11 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 	case e.text != "" && (parts || e.shared):
 		return d, errors.New("--lock is the whole lock; leave out --subject, --predicate, --resource and --shared")
 	case e.text == "" && !parts:
-		return d, errors.New("the lock is missing; write --lock NAME, --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
+		return d, errors.New("the lock is missing; use --lock NAME, --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
 	}
 	switch {
 	case e.ttl <= 0:
-		return d, fmt.Errorf("--ttl %s is not positive; write 30s, for example", e.ttl)
+		return d, fmt.Errorf("--ttl %s is not positive; use 30s, for example", e.ttl)
 	case e.text != "":
 		var err error
 		if d, err = locks.Parse(e.text); err != nil {

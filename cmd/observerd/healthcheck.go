@@ -131,12 +131,12 @@ func reach(h config.HTTP) (place, error) {
 	case h.Socket != "":
 		return place{Network: "unix", Address: h.Socket}, nil
 	case h.Listen == "":
-		return place{}, refused("http", "there is nothing to ask, because http.listen is empty and http.socket is not set; write one of them")
+		return place{}, refused("http", "there is nothing to ask, because http.listen is empty and http.socket is not set; set one of them")
 	case port == "0":
-		return place{}, refused("http.listen", "http.listen has port 0, and only the node knows which one it has got; write a port, or http.socket")
+		return place{}, refused("http.listen", "http.listen has port 0, and only the node knows which one it has got; use a port, or http.socket")
 	case !h.Plain():
 		return place{}, refused("http.web-config", "http.listen asks for TLS or a password (http.web-config), and this command has neither; "+
-			"write http.socket as well, such as /run/observerd/http.sock, and it asks there")
+			"use http.socket as well, such as /run/observerd/http.sock, and it asks there")
 	}
 	return place{Network: "tcp", Address: net.JoinHostPort(ownAddress(host), port)}, nil
 }

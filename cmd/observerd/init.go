@@ -27,7 +27,7 @@ func (c *cli) initCommand() *cobra.Command {
 	r := &initRun{cli: c}
 	cmd := &cobra.Command{
 		Use:   "init URL",
-		Short: "Write a first configuration for a database",
+		Short: "Create a first configuration from a database",
 		Long: `Look at a database and write a commented configuration for it, which
 'observerd validate' accepts: an observer for each table or view that the account
 may read. The database is only read.
@@ -49,7 +49,7 @@ keep it out of the list of processes as well, name a file with --password-file.`
   observerd init mysql://app@db.example.org/shop --table orders --table 'stock_*'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("write the URL of one database, such as sqlite:shop.db or postgres://USER@HOST/DATABASE")
+				return errors.New("use the URL of one database, such as sqlite:shop.db or postgres://USER@HOST/DATABASE")
 			}
 			return nil
 		},

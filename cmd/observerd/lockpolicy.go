@@ -74,9 +74,9 @@ database is asked, so limits per node are not looked at.`,
 func (p *policyCheck) run(cmd *cobra.Command, _ []string) error {
 	switch {
 	case p.ttl < 0, cmd.Flags().Changed("ttl") && p.ttl == 0:
-		return usageError{fmt.Errorf("--ttl %s is not positive; write 30s, for example", p.ttl)}
+		return usageError{fmt.Errorf("--ttl %s is not positive; use 30s, for example", p.ttl)}
 	case p.text == "" && (p.ttl > 0 || len(p.metadata) > 0):
-		return usageError{errors.New("--ttl and --metadata are of a lock; write --lock")}
+		return usageError{errors.New("--ttl and --metadata are of a lock; use --lock")}
 	}
 	cfg, _, err := p.loadConfig()
 	if err != nil {
@@ -184,7 +184,7 @@ func metadataOf(texts []string) (map[string]string, error) {
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("--metadata %q is no name=value", text)
+			return nil, fmt.Errorf("--metadata %q is not a name=value", text)
 		}
 		metadata[name] = value
 	}

@@ -139,7 +139,7 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 
 func (c lockCommands) printHolders(d locks.Descriptor, found []locks.Found) error {
 	if len(found) == 0 {
-		fmt.Fprintf(c.stdout, "nothing of observerd holds %s\n", escaped(d.Key()))
+		fmt.Fprintf(c.stdout, "%s is not locked\n", escaped(d.Key()))
 	}
 	for _, l := range found {
 		rows := [][]string{
@@ -204,7 +204,7 @@ func termOf(text string) (string, error) {
 	}
 	id, err := uuid.Parse(text)
 	if err != nil || !strings.EqualFold(id.String(), text) {
-		return "", fmt.Errorf("--term %q is no term; write a UUID such as 0198c0de-0000-7000-8000-000000000001, which 'observerd locks show LOCK' has", text)
+		return "", fmt.Errorf("--term %q is not a term; use a UUID such as 0198c0de-0000-7000-8000-000000000001, which 'observerd locks show LOCK' has", text)
 	}
 	return id.String(), nil
 }
@@ -212,11 +212,11 @@ func termOf(text string) (string, error) {
 // noHolder is the error of a term that no holder has. It says who holds the lock.
 func noHolder(d locks.Descriptor, term string, found []locks.Found) error {
 	if len(found) == 0 {
-		return codeError{exitNotAcquired, fmt.Errorf("nothing of observerd holds %s", d.Key())}
+		return codeError{exitNotAcquired, fmt.Errorf("%s is not locked", d.Key())}
 	}
 	var others strings.Builder
 	for _, l := range found {
-		fmt.Fprintf(&others, "; %s holds it: look at it with 'observerd locks show LOCK', and write --term %s", l.Node, l.Term)
+		fmt.Fprintf(&others, "; %s holds it: look at it with 'observerd locks show LOCK', and set --term %s", l.Node, l.Term)
 	}
 	return codeError{exitNotAcquired, fmt.Errorf("no holder of %s has the term %s%s", d.Key(), term, &others)}
 }

@@ -69,7 +69,7 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 	command := args[1:]
 	switch {
 	case len(command) > 0 && cmd.ArgsLenAtDash() != 1:
-		return usageError{errors.New("write one lock, and a command after --")}
+		return usageError{errors.New("set one lock, and a command after --")}
 	case s.grace <= 0:
 		return usageError{s.wrongGrace()}
 	case len(command) > 0 && cmd.Flags().Changed("output"):
@@ -124,7 +124,7 @@ func (s *theft) wanted(text string) (locks.Descriptor, error) {
 		return d, err
 	}
 	if s.ttl <= 0 {
-		return d, fmt.Errorf("--ttl %s is not positive; write 10m, for example", s.ttl)
+		return d, fmt.Errorf("--ttl %s is not positive; use 10m, for example", s.ttl)
 	}
 	if s.term, err = termOf(s.term); err != nil {
 		return d, err

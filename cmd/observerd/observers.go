@@ -93,8 +93,8 @@ func wasPaused(ctx context.Context, operator *admin.Operator, id string) (string
 func (c observerCommands) resume() *cobra.Command {
 	return c.act(&cobra.Command{
 		Use:   "resume [ID...]",
-		Short: "Let paused observers be polled again, or end their backoff",
-		Long: `Let paused observers be polled again, or end their backoff. If the source of one has
+		Short: "Resume paused observers, or end their backoff",
+		Long: `Resume paused observers, or end their backoff. If the source of one has
 refused the account, the account may be tried again at once.`,
 		Example: `  observerd observers resume warehouse-orders
   observerd observers resume --type order --reason "WMS-4711 is done"`,
@@ -174,9 +174,9 @@ func checkSelection(s admin.Selection, typed bool) error {
 	case s.All && (typed || len(s.IDs) > 0):
 		return usageError{errors.New("--all stands alone; leave out the other observers")}
 	case typed && s.Type == "":
-		return usageError{errors.New("--type is empty; write a type, or --all")}
+		return usageError{errors.New("--type is empty; use a type, or --all")}
 	case !s.All && !typed && len(s.IDs) == 0:
-		return usageError{errors.New("ID is missing; write the ids of observers, --type TYPE or --all")}
+		return usageError{errors.New("ID is missing; use the ids of observers, --type TYPE or --all")}
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (c observerCommands) accept() *cobra.Command {
 	var yes bool
 	cmd := c.act(&cobra.Command{
 		Use:   "accept ID",
-		Short: "Let the next poll of an observer do what the last one refused",
+		Short: "Approve what the last poll of an observer refused",
 		Long: `Let the next poll of an observer, on whichever node, do what the last one refused:
 mark so many rows as gone, leave so many poison rows out, go on with those columns.
 It goes that far once, and no further: what exceeds it is refused again.`,

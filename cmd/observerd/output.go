@@ -53,7 +53,7 @@ func outputFlag(cmd *cobra.Command) *format {
 	f := formatText
 	cmd.Flags().VarP(&checked{"format", string(f), func(text string) error {
 		if f = format(text); f != formatText && f != formatJSON {
-			return errors.New("write text or json")
+			return errors.New("use text or json")
 		}
 		return nil
 	}}, "output", "o", "print text or json")
@@ -73,7 +73,7 @@ func timeoutFlag(cmd *cobra.Command, preset time.Duration) *time.Duration {
 func positive(d *time.Duration) *checked {
 	return &checked{"duration", d.String(), func(text string) (err error) {
 		if *d, err = time.ParseDuration(text); err != nil || *d <= 0 {
-			return errors.New("write a time above 0, such as 30s")
+			return errors.New("use a time above 0, such as 30s")
 		}
 		return nil
 	}}
@@ -85,7 +85,7 @@ func limitFlag(cmd *cobra.Command) *int {
 	cmd.Flags().Var(&checked{"number", strconv.Itoa(limit), func(text string) error {
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return errors.New("write a number from 0, which means all")
+			return errors.New("use a number from 0, which means all")
 		}
 		limit = int(n)
 		return nil

@@ -39,10 +39,10 @@ of the cluster stay as they are; a node that runs delivers the events.`,
 		ValidArgsFunction: c.completeObserver,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !p.once && !p.dry {
-				return usageError{errors.New("write --once to poll once now, or --dry-run to write nothing; 'observerd run' polls again and again")}
+				return usageError{errors.New("use --once to poll once now, or --dry-run to write nothing; 'observerd run' polls again and again")}
 			}
 			if p.limit < 0 {
-				return usageError{errors.New("--limit is negative; write 0 for all")}
+				return usageError{errors.New("--limit is negative; use 0 for all")}
 			}
 			return c.operate(cmd.Context(), *p.timeout, admin.OperatorOptions{ReadOnly: p.dry}, func(ctx context.Context, operator *admin.Operator) error {
 				if p.dry {

@@ -84,7 +84,7 @@ func theNode(running []nodeProcess, wanted nodeProcess, given bool) (pid int, er
 		all := running
 		running = slices.DeleteFunc(slices.Clone(all), func(p nodeProcess) bool { return !p.sameConfig(wanted) })
 		if len(running) == 0 && len(all) > 0 {
-			return 0, fmt.Errorf("no node was asked: none on this host runs with %s; there is %s: write its --config or --pid", strings.Join(wanted.Config, " and "), listed(all))
+			return 0, fmt.Errorf("no node was asked: none on this host runs with %s; there is %s: set its --config or --pid", strings.Join(wanted.Config, " and "), listed(all))
 		}
 	}
 	switch len(running) {
@@ -93,7 +93,7 @@ func theNode(running []nodeProcess, wanted nodeProcess, given bool) (pid int, er
 	case 1:
 		return running[0].PID, nil
 	}
-	return 0, usageError{fmt.Errorf("there are several nodes on this host: %s; write the --pid of one", listed(running))}
+	return 0, usageError{fmt.Errorf("there are several nodes on this host: %s; use the --pid of one", listed(running))}
 }
 
 func listed(processes []nodeProcess) string {
@@ -127,7 +127,7 @@ func (c *cli) reloadCommand() *cobra.Command {
 	var pid int
 	cmd := &cobra.Command{
 		Use:   "reload",
-		Short: "Let the node on this host reload its configuration, and say how that went",
+		Short: "Reload the configuration of the node on this host",
 		Long: `Ask the process of the node on this host to reload its configuration, and wait for
 what comes of it: the new configuration is at work and its coordination database
 answers, or it was refused and the former one goes on. 'systemctl reload observerd'
@@ -185,7 +185,7 @@ func (c *cli) findNode(ctx context.Context, given bool) (pid int, err error) {
 	}
 	running, err := runningNodes(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("no node was asked: %w; write its --pid", err)
+		return 0, fmt.Errorf("no node was asked: %w; set its --pid", err)
 	}
 	return theNode(running, wanted, given)
 }

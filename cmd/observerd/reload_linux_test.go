@@ -231,7 +231,7 @@ func TestTheNodeIsFound(t *testing.T) {
 		}
 	}
 	code, said := reload("/")
-	if code != exitUsage || !strings.Contains(said, "there are several nodes on this host") || !strings.Contains(said, "process "+pids[0]+" with "+folders[0]+"/config.yaml") || !strings.Contains(said, "write the --pid of one") {
+	if code != exitUsage || !strings.Contains(said, "there are several nodes on this host") || !strings.Contains(said, "process "+pids[0]+" with "+folders[0]+"/config.yaml") || !strings.Contains(said, "use the --pid of one") {
 		t.Errorf("of several nodes: %d %s", code, said)
 	}
 	code, said = reload("/", "--config", "/none.yaml")

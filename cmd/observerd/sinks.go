@@ -112,8 +112,8 @@ func (c sinkCommands) act(cmd *cobra.Command, do operation) *cobra.Command {
 func (c sinkCommands) pause() *cobra.Command {
 	return c.act(&cobra.Command{
 		Use:   "pause ID",
-		Short: "Stop feeding a sink on every node until it is resumed",
-		Long: `Stop feeding a sink on every node until it is resumed. The pause is kept in the
+		Short: "Pause a sink on every node until it is resumed",
+		Long: `Pause a sink on every node until it is resumed. The pause is kept in the
 coordination database and outlives restarts. The events that the sink lacks are kept,
 however long that is; a batch that is on its way is still delivered.`,
 		Example: `  observerd sinks pause shop --reason "SHOP-77, the receiver is rebuilt"`,
@@ -126,7 +126,7 @@ however long that is; a batch that is on its way is still delivered.`,
 func (c sinkCommands) resume() *cobra.Command {
 	return c.act(&cobra.Command{
 		Use:     "resume ID",
-		Short:   "Let a paused sink be fed again",
+		Short:   "Resume a paused sink",
 		Example: `  observerd sinks resume shop --reason "SHOP-77 is done"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.ResumeSink(ctx, id, by)
@@ -139,7 +139,7 @@ func (c sinkCommands) adopt() *cobra.Command {
 	var yes bool
 	cmd := c.act(&cobra.Command{
 		Use:   "adopt ID",
-		Short: "Let a halted stream of a sink go on from its offset, whatever the sink holds",
+		Short: "Continue a halted stream of a sink from its offset, whatever the sink holds",
 		Long: `Let a stream go on from its offset that was halted because the sink holds events that
 the event log does not know, or none of those that it has stored. Events behind the
 offset are delivered, and none before it. The relay goes on within seconds, and compares

@@ -348,8 +348,8 @@ func oneLine(text string) string {
 func (c observerCommands) show() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show all that is known of an observer",
-		Long: `Show all that is known of an observer: its definition, how far it has come, its last
+		Short: "Show the details of an observer",
+		Long: `Show the details of an observer: its definition, how far it has come, its last
 polls, its sinks, who has paused it and until when, and what operators did to it. There
 are no secrets in it.`,
 		Args:              takes(1, 1),

@@ -25,11 +25,11 @@ func takes(least, most int) cobra.PositionalArgs {
 		names := strings.Fields(cmd.Use)[1:]
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("%s is missing; write '%s'", names[len(args)], form)
+			return fmt.Errorf("%s is missing; use '%s'", names[len(args)], form)
 		case len(args) > most && most == 0:
-			return fmt.Errorf("%s is too much: the command takes no argument; write '%s'", quoted(args[0]), form)
+			return fmt.Errorf("%s is too much: the command takes no argument; use '%s'", quoted(args[0]), form)
 		case len(args) > most:
-			return fmt.Errorf("%s is too much; write '%s'", quoted(args[most]), form)
+			return fmt.Errorf("%s is too much; use '%s'", quoted(args[most]), form)
 		}
 		return nil
 	}
@@ -53,7 +53,7 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 	}
 	text := fmt.Sprintf("there is no command %q", args[0])
 	if strings.Contains(args[0], "://") {
-		text = "a URL is no command"
+		text = "a URL is not a command"
 	}
 	if instead := insteadOf(cmd, args); instead != "" {
 		text += "; " + instead
@@ -111,7 +111,7 @@ func writeOneOf(paths, args []string) string {
 		}
 		rest.WriteString(" " + arg)
 	}
-	return "write " + strings.Join(each(paths, func(path string) string { return "'" + path + rest.String() + "'" }), " or ")
+	return "use " + strings.Join(each(paths, func(path string) string { return "'" + path + rest.String() + "'" }), " or ")
 }
 
 // completed is the only name that begins so, or "".
@@ -141,11 +141,11 @@ func flagFault(cmd *cobra.Command, err error) error {
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &bare):
 		name, _ := pflag.UnquoteUsage(bare.GetFlag())
-		return fmt.Errorf("--%s has no value; write --%[1]s %s", bare.GetFlag().Name, strings.ToUpper(name))
+		return fmt.Errorf("--%s has no value; use --%[1]s %s", bare.GetFlag().Name, strings.ToUpper(name))
 	case errors.As(err, &value):
 		return fmt.Errorf("--%s is wrong: %w", value.GetFlag().Name, valueFault(value))
 	case errors.As(err, &syntax):
-		return errors.New("a flag has no name; write --name or --name=value")
+		return errors.New("a flag has no name; use --name or --name=value")
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	}
 	text := "there is no flag " + written
 	if near := nearest.Name(meant, names); near != "" && len(meant) > 1 {
-		text += "; write --" + near
+		text += "; use --" + near
 	}
 	return errors.New(text)
 }
@@ -178,7 +178,7 @@ func valueFault(e *pflag.InvalidValueError) error {
 	if _, ours := e.GetFlag().Value.(*checked); ours || instead == "" {
 		return e.Unwrap()
 	}
-	return errors.New("write " + instead)
+	return errors.New("use " + instead)
 }
 
 // completeObservers offers the ids of the configuration that are not there yet. The database

@@ -81,7 +81,7 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 
 func (v *validator) run(ctx context.Context) error {
 	if v.sample < 0 {
-		return usageError{errors.New("--sample is negative; write 0 for no rows")}
+		return usageError{errors.New("--sample is negative; use 0 for no rows")}
 	}
 	cfg, warnings, err := v.loadConfig()
 	result := validation{Config: strings.Join(v.configPaths, ", "), Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}

@@ -21,7 +21,7 @@ const watchEvery = 2 * time.Second
 
 // watchFlag gives a command the flag --watch.
 func watchFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("watch", false, "print it again every 2 s, until it is interrupted; a terminal is redrawn")
+	return cmd.Flags().Bool("watch", false, "refresh every 2 s, until interrupted")
 }
 
 // watch calls print again and again, each time within the timeout, until the context ends.

@@ -99,7 +99,7 @@ func Init(ctx context.Context, o InitOptions) (Initial, error) {
 	return i.render(), nil
 }
 
-// schemeOf is for a text that is no URL of a known kind.
+// schemeOf is for a text that is not a URL of a known kind.
 func schemeOf(text string) string {
 	scheme, _, ok := strings.Cut(text, "://")
 	if !ok || strings.ContainsFunc(scheme, func(r rune) bool { return r < 'a' || r > 'z' }) {
@@ -153,15 +153,15 @@ func (i *initialiser) explained(ctx context.Context, err error) error {
 	class := observer.ClassOf(err)
 	switch {
 	case class == observer.ClassUnreachable:
-		return fmt.Errorf("%s: %w; write another host, port or file, or start the database", i.url, err)
+		return fmt.Errorf("%s: %w; use another host, port or file, or start the database", i.url, err)
 	case access.NoSession(class):
-		return wiring.Mistake(fmt.Errorf("%s: %w; write the right user, password and database", i.url, err))
+		return wiring.Mistake(fmt.Errorf("%s: %w; use the right user, password and database", i.url, err))
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w: no answer within %s; write a longer --timeout, or fewer tables with --table", i.url, observer.ErrUnreachable, i.Timeout)
+		return fmt.Errorf("%s: %w: no answer within %s; use a longer --timeout, or fewer tables with --table", i.url, observer.ErrUnreachable, i.Timeout)
 	case wiring.Passes(class):
 		return fmt.Errorf("%s: %w", i.url, err)
 	case class != "":
-		return wiring.Mistake(fmt.Errorf("%s: %w; write the URL of another database", i.url, err))
+		return wiring.Mistake(fmt.Errorf("%s: %w; use the URL of another database", i.url, err))
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func (i *initialiser) draft(ctx context.Context) error {
 		return err
 	}
 	if len(tables) == 0 {
-		return wiring.Mistake(fmt.Errorf("%s has no table or view that this account may read; write the URL of another database or account, "+
+		return wiring.Mistake(fmt.Errorf("%s has no table or view that this account may read; use the URL of another database or account, "+
 			"or grant this one SELECT on the tables to observe (docs/sources.md has the statements)", i.url))
 	}
 	if tables, err = choose(tables, i.Tables); err != nil {
@@ -237,7 +237,7 @@ func choose(tables []source.Table, patterns []string) ([]source.Table, error) {
 		for n, t := range tables {
 			matches, err := matchesTable(pattern, t)
 			if err != nil {
-				return nil, ArgumentError{fmt.Errorf("--table %q is no pattern; write a name, or * and ? in the place of letters", pattern)}
+				return nil, ArgumentError{fmt.Errorf("--table %q is not a pattern; use a name, or * and ? in the place of letters", pattern)}
 			}
 			chosen[n], found = chosen[n] || matches, found || matches
 		}
@@ -270,7 +270,7 @@ func noTable(pattern string, tables []source.Table) error {
 	}
 	text := fmt.Sprintf("--table %q matches no table that this account may read", pattern)
 	if near := source.Nearest(pattern, names); len(near) > 0 {
-		return fmt.Errorf("%s; write %s", text, strings.Join(near, " or "))
+		return fmt.Errorf("%s; use %s", text, strings.Join(near, " or "))
 	}
 	return fmt.Errorf("%s; there is %s", text, strings.Join(names[:min(len(names), 10)], ", "))
 }

@@ -76,13 +76,13 @@ func newDraft(t source.Table, now time.Time) draft {
 	}
 	switch {
 	case !isNamed(t):
-		d.doubt = "Commented out because no table can be given with such a name: write a query in the place of table."
+		d.doubt = "Commented out because no table can be given with such a name: use a query in the place of table."
 		d.reason = "no table can be given with such a name"
 	case t.View && len(t.Key) == 0:
-		d.doubt = "Commented out because a view has no primary key: name the columns that no two rows share at key."
+		d.doubt = "Commented out because a view has no primary key: set key to columns that identify a row."
 		d.reason = "a view has no primary key"
 	case len(t.Key) == 0:
-		d.doubt = "Commented out because it has no primary key: name the columns that no two rows share at key."
+		d.doubt = "Commented out because it has no primary key: set key to columns that identify a row."
 		d.reason = "no primary key"
 	}
 	if d.doubt != "" {
@@ -105,7 +105,7 @@ func isNamed(t source.Table) bool {
 func (d *draft) overlap(exact bool) {
 	if d.withOverlap = d.time != nil && !exact; d.withOverlap {
 		d.note("The database does not show its open transactions to this account, so a row is lost that is committed more than the time of overlap after its %s: "+
-			"write a time that is longer than any transaction.", d.time.Name)
+			"use a time that is longer than any transaction.", d.time.Name)
 	}
 }
 

@@ -73,14 +73,14 @@ func TestInitRefuses(t *testing.T) {
 		says     string
 	}{
 		"a scheme with a typing mistake": {admin.InitOptions{URL: "postgras://u:hunter2@h/db"}, true, "for postgras write postgres://"},
-		"a path":                         {admin.InitOptions{URL: "shop.db"}, true, "write sqlite:PATH"},
-		"a table with a typing mistake":  {admin.InitOptions{URL: full, Tables: []string{"order"}}, true, `--table "order" matches no table that this account may read; write orders`},
-		"a pattern that is none":         {admin.InitOptions{URL: full, Tables: []string{"["}}, true, "is no pattern; write a name"},
+		"a path":                         {admin.InitOptions{URL: "shop.db"}, true, "use sqlite:PATH"},
+		"a table with a typing mistake":  {admin.InitOptions{URL: full, Tables: []string{"order"}}, true, `--table "order" matches no table that this account may read; use orders`},
+		"a pattern that is none":         {admin.InitOptions{URL: full, Tables: []string{"["}}, true, "is not a pattern; use a name"},
 		"a password of a file":           {admin.InitOptions{URL: full, PasswordFile: "x"}, true, "leave --password-file out"},
-		"a database without tables":      {admin.InitOptions{URL: empty}, false, "has no table or view that this account may read; write the URL of another database"},
-		"a file that is missing":         {admin.InitOptions{URL: "sqlite:none.db"}, false, "none.db does not exist; write another host, port or file"},
-		"a file that is no database":     {admin.InitOptions{URL: "sqlite:init_test.go"}, false, "write the URL of another database"},
-		"a server that is down":          {admin.InitOptions{URL: "postgres://u:hunter2@127.0.0.1:1/db"}, false, "connection refused; write another host"},
+		"a database without tables":      {admin.InitOptions{URL: empty}, false, "has no table or view that this account may read; use the URL of another database"},
+		"a file that is missing":         {admin.InitOptions{URL: "sqlite:none.db"}, false, "none.db does not exist; use another host, port or file"},
+		"a file that is no database":     {admin.InitOptions{URL: "sqlite:init_test.go"}, false, "use the URL of another database"},
+		"a server that is down":          {admin.InitOptions{URL: "postgres://u:hunter2@127.0.0.1:1/db"}, false, "connection refused; use another host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ func judge(o config.Observer, d source.Description) []Finding {
 	key, where := strings.Join(d.Key, ", "), cmp.Or(d.Table, "the query")
 	switch {
 	case d.KeyUnique == source.No:
-		j.mistake("key %s is not unique in %s; name more columns, until no two rows share a key", key, where)
+		j.mistake("key %s is not unique in %s; set key to columns that identify a row", key, where)
 	case d.KeyUnique == source.Unknown && d.Table != "":
 		j.warn("no index keeps the key %s unique in %s; rows that share a key would be taken for versions of one row", key, where)
 	}
@@ -60,7 +60,7 @@ func judge(o config.Observer, d source.Description) []Finding {
 
 // hides says what a business date as timestamp does.
 const hides = "polls do not see a row that is written later with an earlier one: " +
-	"name a column that says when the row was written, or write reconcile-at, to look for such rows once a day"
+	"name a column that says when the row was written, or use reconcile-at, to look for such rows once a day"
 
 // mayHide reports whether nothing finds the rows that an observer has passed.
 func mayHide(o config.Observer) bool {
@@ -76,7 +76,7 @@ type judgement struct {
 func (j *judgement) timestamp(o config.Observer, d source.Description, where string) {
 	if d.TimestampNullable && o.NullTimestamp == string(observer.NullInclude) {
 		j.warn("timestamp %s can be NULL in %s; such rows are read again in every poll: "+
-			"write null-timestamp: skip to leave them out, or error to have them reported", d.Timestamp, where)
+			"set null-timestamp: skip to leave them out, or error to have them reported", d.Timestamp, where)
 	}
 	if d.TimestampDate && mayHide(o) {
 		j.warn("timestamp %s is a date without a time of day, as a business date is; "+hides, d.Timestamp)
@@ -86,7 +86,7 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 	}
 	if !d.HorizonExact && o.Overlap == nil {
 		j.warn("the source cannot tell all open transactions that may write there; a row that an unseen one commits more than a minute after its %s is lost: "+
-			"write overlap, longer than any of those", d.Timestamp)
+			"use overlap, longer than any of those", d.Timestamp)
 	}
 }
 

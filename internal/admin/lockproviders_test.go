@@ -40,7 +40,7 @@ func (l *lockers) Capabilities() lock.Capabilities { return l.store.Capabilities
 func (l *lockers) Probe(context.Context) []kind.Finding {
 	switch l.Place {
 	case "slow":
-		return []kind.Finding{{Warning: true, Err: errors.New("it evicts; write noeviction")}}
+		return []kind.Finding{{Warning: true, Err: errors.New("it evicts; set noeviction")}}
 	case "readable":
 		return []kind.Finding{{Err: errors.New("it is a replica; name the master")}}
 	}
@@ -186,7 +186,7 @@ func TestWhatLockProvidersLack(t *testing.T) {
 		"of the database":  {func(ctx context.Context) error { _, err := system("database").Sweep(ctx, time.Hour); return err }, "lock provider database: sqlite has nothing to sweep: ", wiring.Misused},
 		"a list":           {func(ctx context.Context) error { _, err := system("hall").Find(ctx, locks.Filter{}); return err }, "lock provider hall: find locks: not supported", wiring.Misused},
 		"a release":        {func(ctx context.Context) error { return system("hall").Release(ctx, d, "a", admin.By{}) }, "lock provider hall: lockers does not list its locks: ", wiring.Misused},
-		"an unknown one":   {func(ctx context.Context) error { _, err := system("x").Open(ctx); return err }, `there is no lock provider "x"; there is database, gate, hall`, wiring.Misused},
+		"an unknown one":   {func(ctx context.Context) error { _, err := system("x").Open(ctx); return err }, `there is no lock provider "x"; use one of database, gate, hall`, wiring.Misused},
 		"one that is near": {func(ctx context.Context) error { return system("hal").Release(ctx, d, "a", admin.By{}) }, `there is no lock provider "hal"; is it hall?`, wiring.Misused},
 		"one that is shut": {func(ctx context.Context) error { _, err := system("gate").Open(ctx); return err }, "lock provider gate: there is no key to it", wiring.Misconfigured},
 	} {
@@ -226,7 +226,7 @@ func TestProbedLockProviders(t *testing.T) {
 			found = append(found, string(f.Severity)+" "+f.Check+" "+f.Saw)
 		}
 	}
-	if want := []string{"warning lock provider b it evicts; write noeviction", "problem lock provider c it is a replica; name the master"}; !slices.Equal(found, want) {
+	if want := []string{"warning lock provider b it evicts; set noeviction", "problem lock provider c it is a replica; name the master"}; !slices.Equal(found, want) {
 		t.Errorf("the doctor says %q", found)
 	}
 }

@@ -54,7 +54,7 @@ func mayWrite(key, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return place(key, "%s is a folder; write the name of a file in it", path)
+		return place(key, "%s is a folder; use the name of a file in it", path)
 	case err == nil:
 		if err := checkWritable(path, false); err != nil {
 			return refusedPath(key, path, err)
@@ -70,7 +70,7 @@ func mayMakeIn(key, folder string) error {
 		info, err := os.Stat(folder)
 		switch {
 		case err == nil && !info.IsDir():
-			return place(key, "%s is a file, so that no file can be below it; write another place, or move it away", folder)
+			return place(key, "%s is a file, so that no file can be below it; use another place, or move it away", folder)
 		case err == nil && beyond: // This user may not enter it.
 			return refusedPath(key, folder, fs.ErrPermission)
 		case err == nil:
@@ -106,7 +106,7 @@ func place(key, format string, args ...any) error {
 func refusedPath(key, path string, err error) error {
 	path = absolute(path)
 	if errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("%s: %s is on a file system that is read-only; mount it writable, or write another place "+
+		return fmt.Errorf("%s: %s is on a file system that is read-only; mount it writable, or use another place "+
 			"(under systemd, StateDirectory= and ReadWritePaths= make one): %w", key, path, err)
 	}
 	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+

@@ -169,14 +169,14 @@ func remedy(o config.Observer, err error) string {
 	}
 	switch observer.ClassOf(err) {
 	case observer.ClassCredentials:
-		return "write the right user and password for sources." + o.Source
+		return "use the right user and password for sources." + o.Source
 	case observer.ClassSettings:
-		return "write the right host, database and parameters at sources." + o.Source + ".url"
+		return "use the right host, database and parameters at sources." + o.Source + ".url"
 	case observer.ClassQuery, observer.ClassData:
 		if o.Query != "" {
-			return "write a query that the database runs for this account"
+			return "use a query that the database runs for this account"
 		}
-		return "write another table, or grant this account what it lacks"
+		return "use another table, or grant this account what it lacks"
 	}
 	return ""
 }

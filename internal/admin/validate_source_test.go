@@ -151,7 +151,7 @@ func TestValidateComparesThePrimaryKey(t *testing.T) {
 	for _, script := range []string{remove + fmt.Sprintf(add, "id"), remove} {
 		run(t, url, script)
 		polled, said := pollOnce(t, cfg, "a"), validate()
-		if polled == nil || said == nil || !strings.Contains(said.Error(), "write `key: [region, id]`") || !strings.Contains(said.Error(), polled.Error()) {
+		if polled == nil || said == nil || !strings.Contains(said.Error(), "use `key: [region, id]`") || !strings.Contains(said.Error(), polled.Error()) {
 			t.Errorf("%s: a poll says %v, validate %v", script, polled, said)
 		}
 	}

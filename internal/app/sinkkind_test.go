@@ -88,16 +88,16 @@ func TestAnotherKindOfSink(t *testing.T) {
 	}
 	for sinks, want := range map[string]string{
 		`{id: mine, type: collecting}`:                                  "label is missing; write it",
-		`{id: mine, type: collecting, label: a, url: "http://h"}`:       "write https://HOST",
+		`{id: mine, type: collecting, label: a, url: "http://h"}`:       "use https://HOST",
 		`{id: mine, type: collecting, label: a, tls: {ca-file: /none}}`: "sinks[0].tls.ca-file: the file does not exist",
 		`{id: mine, type: collecting, label: a, body: "{{.Nothing}}"}`:  "line 1 of the template: <.Nothing> has no value here",
 		`{id: mine, type: collecting, label: a, most: 0}`:               "not a number of events from 1 to 100",
-		`{id: mine, type: collecting, label: a, path: b}`:               "a sink of type collecting has none; remove it, or write type: file",
-		`{id: mine, type: collectin, label: a}`:                         "write collecting",
-		`{id: mine, type: stdout, label: a}`:                            "a sink of type stdout has none; remove it, or write type: collecting",
+		`{id: mine, type: collecting, label: a, path: b}`:               "a sink of type collecting has none; remove it, or set type: file",
+		`{id: mine, type: collectin, label: a}`:                         "use collecting",
+		`{id: mine, type: stdout, label: a}`:                            "a sink of type stdout has none; remove it, or set type: collecting",
 		`{id: mine, type: stdout}, {id: yours, type: stdout}`:           "a sink that writes to this place is there already",
-		`{id: mine, type: collecting, label: a, colour: red}`:           "there is id, type, label, most, url, secret, headers, tls, body, filter, on-poison, batch-size, batch-bytes",
-		`{id: mine, type: file, path: ""}`:                              "path is empty; write the name of a file",
+		`{id: mine, type: collecting, label: a, colour: red}`:           "use one of id, type, label, most, url, secret, headers, tls, body, filter, on-poison, batch-size, batch-bytes",
+		`{id: mine, type: file, path: ""}`:                              "path is empty; use the name of a file",
 		`{id: mine, type: [collecting], label: a}`:                      "type is",
 		`{id: mine, label: a}`:                                          "type is missing",
 	} {

@@ -29,7 +29,7 @@ func (l *loader) checkNode(cfg *Config) {
 	if cfg.Node.Name == "" {
 		name, err := os.Hostname()
 		if err != nil || name == "" {
-			l.Reject("node.name", "the host has no readable name; write a name here")
+			l.Reject("node.name", "the host has no readable name; use a name here")
 		}
 		cfg.Node.Name = name
 	}
@@ -50,7 +50,7 @@ func (s Scheduler) LockRegions() []string {
 func checkLabel(r *yamlfile.Report, key, text string) {
 	switch {
 	case utf8.RuneCountInString(text) > 100:
-		r.Reject(key, yamlfile.LastKey(key)+" is longer than 100 characters; write a shorter one")
+		r.Reject(key, yamlfile.LastKey(key)+" is longer than 100 characters; use a shorter one")
 	case strings.TrimSpace(text) != text || strings.ContainsFunc(text, unicode.IsControl):
 		r.Reject(key, yamlfile.LastKey(key)+" has blanks around it or control characters in it; remove them")
 	}
@@ -63,7 +63,7 @@ func badName(text string) string {
 	if namePattern.MatchString(text) {
 		return ""
 	}
-	return "this is not a name; write a to z, 0 to 9 and -, at most 64 of them, a letter or digit first"
+	return "this is not a name; use a to z, 0 to 9 and -, at most 64 of them, a letter or digit first"
 }
 
 // checkName checks the names that ids, types and sources have.
@@ -76,7 +76,7 @@ func checkName(r *yamlfile.Report, key, text string) {
 // checkUnique rejects the second of two entries with the same value.
 func checkUnique(r *yamlfile.Report, seen map[string]string, value, key, what string) {
 	if first, ok := seen[value]; ok {
-		r.Reject(key, fmt.Sprintf("%s is there already, at %s; write another", what, r.Where(first)))
+		r.Reject(key, fmt.Sprintf("%s is there already, at %s; use another", what, r.Where(first)))
 		return
 	}
 	seen[value] = key

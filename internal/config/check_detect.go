@@ -45,10 +45,10 @@ func (c observerChecker) checkEvent(path string, o *Observer) {
 	switch {
 	case !c.OK(key, path+".type"):
 	case o.Event == "" && !c.IsSet(key):
-		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write type: %s, or for a type of your own event: %s",
+		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; set type: %s, or for a type of your own event: %s",
 			quote(o.Type), nearest.Name(o.Type, builtinNames()), OwnEvent(o.Type)))
 	case !eventType.MatchString(o.Event):
-		c.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
+		c.Reject(key, "this is not the type of an event; use letters, digits and . _ : / -, for example NewOrderObservedEvent")
 	}
 }
 
@@ -69,7 +69,7 @@ func (c observerChecker) checkDetection(path string, o *Observer) {
 	detect := path + ".detect"
 	timed := c.IsSet(path + ".timestamp")
 	if o.Detect == DetectChange && !timed && c.OK(detect, path+".timestamp", path+".type") {
-		c.Reject(detect, "detect: change needs a timestamp; write timestamp, or detect: snapshot")
+		c.Reject(detect, "detect: change needs a timestamp; set timestamp, or detect: snapshot")
 	}
 	if !timed {
 		c.warnUnused(path, "without a timestamp", "overlap", "max-lookback", "null-timestamp")

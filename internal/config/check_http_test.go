@@ -187,7 +187,7 @@ func TestAllowedHosts(t *testing.T) {
 		t.Errorf("one name: %q", one.HTTP.AllowedHosts)
 	}
 	got := refuse(t, "http:\n  allowed-hosts: [a, b]"+minimal, environ("OBSERVERD_HTTP_ALLOWED_HOSTS=a:1"))
-	if want := `OBSERVERD_HTTP_ALLOWED_HOSTS: "a:1" is not the name of a host; write the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…`; got != want {
+	if want := `OBSERVERD_HTTP_ALLOWED_HOSTS: "a:1" is not the name of a host; use the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -48,7 +48,7 @@ func (c observerChecker) checkFreshness(path string, o *Observer, interval time.
 		least += *o.Overlap
 	}
 	if objective := o.FreshnessObjective; objective != nil && *objective > 0 && *objective <= least && c.OK(key, path+".type", path+".overlap") {
-		c.Warn(key, fmt.Sprintf("an objective of %s is missed before each poll, as fixed-delay and overlap are %s; write %s or more, or 0 for none",
+		c.Warn(key, fmt.Sprintf("an objective of %s is missed before each poll, as fixed-delay and overlap are %s; use %s or more, or 0 for none",
 			short(*objective), short(least), short(2*least)))
 	}
 }
@@ -75,16 +75,16 @@ func (c observerChecker) checkQuery(path string, o *Observer) {
 	case hasTable:
 		c.checkTable(table, o.Table)
 	case hasQuery && strings.TrimSpace(o.Query) == "":
-		c.Reject(query, "query is empty; write a SELECT")
+		c.Reject(query, "query is empty; use a SELECT")
 	case !hasQuery:
-		c.Reject(path+".table", "table is missing; write table or query")
+		c.Reject(path+".table", "table is missing; set table or query")
 	}
 }
 
 func (c observerChecker) checkTable(key, table string) {
 	parts := strings.Split(table, ".")
 	if len(parts) > 2 {
-		c.Reject(key, quote(table)+" has too many parts; write TABLE or SCHEMA.TABLE")
+		c.Reject(key, quote(table)+" has too many parts; use TABLE or SCHEMA.TABLE")
 	}
 	for _, part := range parts {
 		c.checkIdentifier(key, part)
@@ -96,17 +96,17 @@ func (c observerChecker) checkTable(key, table string) {
 func (c observerChecker) checkIdentifier(key, identifier string) {
 	switch {
 	case identifier == "":
-		c.Reject(key, "a name is empty; write the name of a table or column")
+		c.Reject(key, "a name is empty; use the name of a table or column")
 	case strings.TrimSpace(identifier) != identifier || strings.ContainsFunc(identifier, unicode.IsControl):
 		c.Reject(key, quote(identifier)+" has blanks around it or control characters in it; remove them")
 	case len(identifier) > 128:
-		c.Reject(key, quote(identifier)+" is longer than 128 bytes; write the name of a table or column")
+		c.Reject(key, quote(identifier)+" is longer than 128 bytes; use the name of a table or column")
 	}
 }
 
 func (c observerChecker) checkColumns(path string, o *Observer) {
 	if key := path + ".key"; !c.IsSet(key) && c.IsSet(path+".query") && c.OK(key) {
-		c.Reject(key, "key is missing, and a query has no primary key; write the columns that no two of its rows share")
+		c.Reject(key, "key is missing, and a query has no primary key; use the columns that no two of its rows share")
 	}
 	c.checkNames(path+".key", o.Key)
 	c.checkNames(path+".columns", o.Columns)
@@ -117,7 +117,7 @@ func (c observerChecker) checkColumns(path string, o *Observer) {
 
 func (c observerChecker) checkNames(key string, columns []string) {
 	if c.IsSet(key) && len(columns) == 0 {
-		c.Reject(key, yamlfile.LastKey(key)+" names no column; write at least one, or remove the key")
+		c.Reject(key, yamlfile.LastKey(key)+" names no column; use at least one, or remove the key")
 	}
 	for i, column := range columns {
 		at := fmt.Sprintf("%s[%d]", key, i)

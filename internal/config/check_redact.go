@@ -16,7 +16,7 @@ const leastHashKey = 32
 func (c observerChecker) checkRedact(path string, o *Observer) {
 	key := path + ".redact"
 	if c.IsSet(key) && len(o.Redact) == 0 && c.OK(key) {
-		c.Reject(key, "redact names no column; write one, as in {email: hash}, or remove the key")
+		c.Reject(key, "redact names no column; set one, as in {email: hash}, or remove the key")
 	}
 	names := slices.Sorted(maps.Keys(o.Redact))
 	hashes := false
@@ -43,10 +43,10 @@ func (c observerChecker) checkRedaction(at, name, how string, o Observer) {
 	case strings.EqualFold(name, o.Timestamp):
 		c.Reject(at, quote(name)+" is the timestamp, which says where a poll goes on and what time an event has: remove it here, or poll by another column")
 	case inKey && how != RedactHash:
-		c.Reject(at, quote(name)+" is of the key, which tells rows apart: write hash")
+		c.Reject(at, quote(name)+" is of the key, which tells rows apart: use hash")
 	case len(o.Columns) == 0 || inKey || len(o.Key) == 0 && how == RedactHash: // It may be of the primary key.
 	case how == RedactDrop && fold(o.Columns, name):
-		c.Reject(at, quote(name)+" is among the columns as well; remove it there, or write hash or mask")
+		c.Reject(at, quote(name)+" is among the columns as well; remove it there, or use hash or mask")
 	case how != RedactDrop && !fold(o.Columns, name):
 		c.Reject(at, quote(name)+" is not among the columns, so that no event has it; remove it here, or add it there")
 	}
@@ -56,13 +56,13 @@ func (c observerChecker) checkRedaction(at, name, how string, o Observer) {
 func (c observerChecker) readHashKey(file string, o *Observer, hashes bool) {
 	switch set := c.IsSet(file); {
 	case !set && hashes:
-		c.Reject(file, "redact-key-file is missing; write the name of a file that holds the key of the hashes, such as the output of 'openssl rand -hex 32'")
+		c.Reject(file, "redact-key-file is missing; use the name of a file that holds the key of the hashes, such as the output of 'openssl rand -hex 32'")
 	case set && !hashes:
 		c.Reject(file, "redact hashes no column; remove it")
 	case set:
 		text := c.fromFile(file, o.RedactKeyFile, "key")
 		if c.OK(file) && len(text) < leastHashKey {
-			c.Reject(file, "the key in the file is shorter than 32 bytes; write a longer one, such as the output of 'openssl rand -hex 32'")
+			c.Reject(file, "the key in the file is shorter than 32 bytes; use a longer one, such as the output of 'openssl rand -hex 32'")
 		}
 		o.hashKey = field.NewSecret(text)
 	}

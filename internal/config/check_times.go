@@ -47,7 +47,7 @@ func (c observerChecker) checkStart(path string, o *Observer) {
 	if o.Start != StartNow {
 		at, err := time.Parse(time.RFC3339, o.Start)
 		if err != nil {
-			c.Reject(key, quote(o.Start)+" is not a start; write beginning, now, or a timestamp such as 2026-11-01T00:00:00Z")
+			c.Reject(key, quote(o.Start)+" is not a start; use beginning, now, or a timestamp such as 2026-11-01T00:00:00Z")
 			return
 		}
 		if at.After(time.Now()) {
@@ -56,9 +56,9 @@ func (c observerChecker) checkStart(path string, o *Observer) {
 	}
 	switch {
 	case !c.IsSet(path + ".timestamp"):
-		c.Reject(key, "start needs a timestamp; write timestamp, or remove start")
+		c.Reject(key, "start needs a timestamp; set timestamp, or remove start")
 	case o.Detect == DetectSnapshot && c.OK(path+".detect"):
-		c.Reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or write detect: change")
+		c.Reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or set detect: change")
 	}
 }
 
@@ -70,7 +70,7 @@ func (c observerChecker) checkReconcile(path string, o *Observer) {
 		return
 	}
 	if _, err := time.Parse(clockForm, o.ReconcileAt); err != nil || len(o.ReconcileAt) != len(clockForm) {
-		c.Reject(at, quote(o.ReconcileAt)+` is not a time of day; write HH:MM in the source's time zone, such as "03:30"`)
+		c.Reject(at, quote(o.ReconcileAt)+` is not a time of day; use HH:MM in the source's time zone, such as "03:30"`)
 		return
 	}
 	switch {
@@ -79,7 +79,7 @@ func (c observerChecker) checkReconcile(path string, o *Observer) {
 	case o.Detect == DetectSnapshot && c.OK(path+".detect"):
 		c.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
 	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && c.OK(window):
-		c.Warn(window, "a window of less than an hour finds almost nothing; write for example 720h, or 0 for everything")
+		c.Warn(window, "a window of less than an hour finds almost nothing; use for example 720h, or 0 for everything")
 	}
 }
 
@@ -107,7 +107,7 @@ func (c observerChecker) checkTimes(path string, o *Observer, s Scheduler) {
 	// The type's turns go on within the window of an observer; one has to lie outside.
 	if open := longestOpen(own, mustWindow(typ.NotBetween)); open < typ.FixedDelay {
 		c.Reject(window, fmt.Sprintf("no turn of the type %s may ever lie outside of %s: at most %s of a day are left, and its fixed-delay is %s; "+
-			"write a shorter window, or a shorter fixed-delay for the type and this one for the observer",
+			"use a shorter window, or a shorter fixed-delay for the type and this one for the observer",
 			o.Type, quote(o.NotBetween), short(open), short(typ.FixedDelay)))
 	}
 }
@@ -122,5 +122,5 @@ func (c observerChecker) checkMultiple(key string, o *Observer, beat time.Durati
 	if below > 0 {
 		nearest = short(below) + " or " + nearest
 	}
-	c.Reject(key, fmt.Sprintf("%s is no multiple of the fixed-delay of the type %s, %s; write %s", short(o.FixedDelay), o.Type, short(beat), nearest))
+	c.Reject(key, fmt.Sprintf("%s is no multiple of the fixed-delay of the type %s, %s; use %s", short(o.FixedDelay), o.Type, short(beat), nearest))
 }

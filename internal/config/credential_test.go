@@ -35,7 +35,7 @@ func TestFileNamesTakeVariables(t *testing.T) {
 			text, environment = strings.Replace(served, "lines.jsonl", "/a/${NOT_SET}/b", 1), environ()
 			where = "config.yaml:7:35"
 		}
-		if got, want := refuse(t, text, environment), where+": the variable NOT_SET is not set; set it in the environment, or write the name itself"; got != want {
+		if got, want := refuse(t, text, environment), where+": the variable NOT_SET is not set; set it in the environment, or use the name itself"; got != want {
 			t.Errorf("%s: %s, want %s", key.Name, got, want)
 		}
 	}
@@ -92,8 +92,8 @@ func TestCredentialsOfSystemd(t *testing.T) {
 func TestCredentialsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ environment, want string }{
-		"no credentials": {"HOME=/", `config.yaml:2:22: the variable CREDENTIALS_DIRECTORY is not set; set it in the environment, or write the name itself
-config.yaml:4:58: the variable CREDENTIALS_DIRECTORY is not set; set it in the environment, or write the name itself`},
+		"no credentials": {"HOME=/", `config.yaml:2:22: the variable CREDENTIALS_DIRECTORY is not set; set it in the environment, or use the name itself
+config.yaml:4:58: the variable CREDENTIALS_DIRECTORY is not set; set it in the environment, or use the name itself`},
 		"one of them":  {withCredentials(t, map[string]string{"warehouse": canary}), `config.yaml:2:22: database.url-file: the file does not exist; create it, or name the right file`},
 		"an empty one": {withCredentials(t, map[string]string{"warehouse": "\n", "database-url": "sqlite:a.db"}), `config.yaml:4:58: the file is empty; write the password into it`},
 	} {

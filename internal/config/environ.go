@@ -57,12 +57,12 @@ func (l *loader) unknownVariable(name string, known map[string]string) {
 	}
 	o := yamlfile.Origin{Layer: yamlfile.FromEnvironment, Name: name}
 	if inList(name, EnvPrefix+"OBSERVERS", EnvPrefix+"SINKS") {
-		l.RejectAt(o, "", "observers and sinks are lists; write them in the file")
+		l.RejectAt(o, "", "observers and sinks are lists; set them in the file")
 		return
 	}
 	instead := "remove it, or see the keys in docs/configuration.md"
 	if near := nearest.Name(name, slices.Sorted(maps.Keys(known))); near != "" {
-		instead = "write " + near
+		instead = "use " + near
 	}
 	l.RejectAt(o, "", "this variable sets no key; "+instead)
 }
@@ -82,7 +82,7 @@ func (l *loader) overrides() {
 			l.SetOrigin(key, o)
 			values[key] = fmt.Sprint(value)
 		case inList(key, "observers", "sinks"):
-			l.RejectAt(o, "", "observers and sinks are lists; write them in the file")
+			l.RejectAt(o, "", "observers and sinks are lists; set them in the file")
 		default:
 			l.RejectAt(o, "", "there is no such key; "+nearestKey(key, known))
 		}
@@ -92,7 +92,7 @@ func (l *loader) overrides() {
 
 func nearestKey(key string, known []string) string {
 	if near := nearest.Name(key, slices.Sorted(slices.Values(known))); near != "" {
-		return "write " + near
+		return "use " + near
 	}
 	return "see docs/configuration.md"
 }

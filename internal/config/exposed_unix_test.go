@@ -83,7 +83,7 @@ func TestPasswordsInAFileThatOthersMayRead(t *testing.T) {
 					t.Fatalf("reported\n%s\nwant %d", got, len(test.want))
 				}
 				for i, want := range test.want {
-					if !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], fmt.Sprintf("(mode %#o); run chmod 640 config.yaml, or write ${NAME}", open)) {
+					if !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], fmt.Sprintf("(mode %#o); run chmod 640 config.yaml, or use ${NAME}", open)) {
 						t.Errorf("reported\n%s\nwant\n%s", lines[i], want)
 					}
 				}

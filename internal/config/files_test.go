@@ -106,9 +106,9 @@ func TestKeyInTwoFiles(t *testing.T) {
 	_, got := from(folder, "")
 	if want := `c.yaml:2:24: the key "fixed-delay" is there already, at a.yaml:4:27; remove one of them
 c.yaml:3:11: the key "warehouse" is there already, at b.yaml:3:11; remove one of them
-c.yaml:6:10: an observer "red" is there already, at b.yaml:5:10; write another
-c.yaml:9:10: a sink "screen" is there already, at a.yaml:7:10; write another
-c.yaml:9:24: "nothing" is not a type; write stdout, file, sql, webhook or kafka
+c.yaml:6:10: an observer "red" is there already, at b.yaml:5:10; use another
+c.yaml:9:10: a sink "screen" is there already, at a.yaml:7:10; use another
+c.yaml:9:24: "nothing" is not a type; use stdout, file, sql, webhook or kafka
 `; got != want {
 		t.Errorf("reported\n%s\nwant\n%s", got, want)
 	}
@@ -123,21 +123,21 @@ func TestMistakesOfSeveralFiles(t *testing.T) {
 		want  string
 	}{
 		"keys": {map[string]string{"a.yaml": "log: {level: loud}\n", "b.yaml": "\nlog: {format: loud, colour: red}\n"}, []string{"b.yaml", "a.yaml"},
-			`a.yaml:1:14: "loud" is not a level; write debug, info, warn or error
-b.yaml:2:15: "loud" is not a format; write auto, tint or json
-b.yaml:2:21: unknown key "colour"; there is level, format, cycles
+			`a.yaml:1:14: "loud" is not a level; use debug, info, warn or error
+b.yaml:2:15: "loud" is not a format; use auto, tint or json
+b.yaml:2:21: unknown key "colour"; use one of level, format, cycles
 warning: b.yaml, a.yaml: there are no observers, so nothing will be polled; write some below observers
 warning: b.yaml, a.yaml: there are no sinks, so events stay in the event log; write some below sinks
 `},
 		"syntax": {map[string]string{"a.yaml": "a: [", "b.yaml": "", "c.yaml": "log: {level: loud}"}, []string{"a.yaml", "b.yaml", "c.yaml", "d.yaml", "e"},
-			`a.yaml:1:1: did not find expected node content; write a value here, or quote it
+			`a.yaml:1:1: did not find expected node content; use a value here, or quote it
 b.yaml:1:1: the file is empty; start from the config.yaml that is shipped
-d.yaml: the file does not exist; write a first one with 'observerd init URL', or name the right file
-e: the file does not exist; write a first one with 'observerd init URL', or name the right file
+d.yaml: the file does not exist; use a first one with 'observerd init URL', or name the right file
+e: the file does not exist; use a first one with 'observerd init URL', or name the right file
 `},
 		"a file twice":    {map[string]string{"a.yaml": platform}, []string{"a.yaml", "a.yaml"}, "a.yaml: this file is named twice; name it once\n"},
 		"another ending":  {map[string]string{"a.yaml": platform, "b.yml": red}, []string{""}, `"b.yml" is not read, as its name does not end in .yaml; rename it, or move it away` + "\n"},
-		"an empty folder": {map[string]string{"a.json": "{}"}, []string{""}, "no file in this folder has a name that ends in .yaml; write one, or name the right folder\n"},
+		"an empty folder": {map[string]string{"a.json": "{}"}, []string{""}, "no file in this folder has a name that ends in .yaml; set one, or name the right folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ func (r resolver) checkFileSystem(key string, u URL) {
 	switch network, kind := networks[magic], doubtful[magic]; {
 	case network != "":
 		r.Reject(key, "the file would be on a network file system ("+network+
-			"), where SQLite loses data; write a path on a local disk, or use PostgreSQL")
+			"), where SQLite loses data; use a path on a local disk, or use PostgreSQL")
 	case kind != "":
 		r.Warn(key, "the file is on "+kind+", which may be a network file system, where SQLite loses data; "+
 			"make sure that it is local")

@@ -78,11 +78,11 @@ func missingProtection(c *toolkit.Config) error {
 	byCertificate := t.ClientAuth == verifiedClients && (t.ClientCAs != "" || t.ClientCAsText != "")
 	switch {
 	case !t.IsEnabled():
-		return errors.New("TLS is missing in it; write tls_server_config with cert_file and key_file")
+		return errors.New("TLS is missing in it; use tls_server_config with cert_file and key_file")
 	case t.MinVersion < oldestTLS:
-		return errors.New("it allows TLS before 1.2; write min_version: TLS12")
+		return errors.New("it allows TLS before 1.2; set min_version: TLS12")
 	case len(c.Users) == 0 && !byCertificate:
-		return errors.New("it has TLS and no authentication; write basic_auth_users, or client_auth_type: " +
+		return errors.New("it has TLS and no authentication; use basic_auth_users, or client_auth_type: " +
 			verifiedClients + " with a client_ca_file")
 	}
 	return nil
@@ -113,7 +113,7 @@ func (c httpChecker) checkListen(listen string) {
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
-		c.Reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
+		c.Reject("http.listen", quote(listen)+` is not an address; use host:port, for example 127.0.0.1:8080, or "" for none`)
 	}
 }
 
@@ -127,12 +127,12 @@ func (c httpChecker) checkReach(h HTTP) {
 	case safe:
 	case h.Insecure && h.ShowPayload:
 		c.Reject("http.show-payload", fmt.Sprintf("every host that can reach %s would see rows, without TLS or without authentication; set show-payload: false, "+
-			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
+			"use a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.Insecure:
 		c.Warn("http.insecure", fmt.Sprintf("every host that can reach %s sees the status page and the metrics, without TLS or without authentication; "+
-			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
+			"use a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.WebConfig == "":
-		c.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
+		c.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; use %s, or a web-config with TLS and authentication, "+
 			"or insecure: true where the network has no other users", quote(h.Listen), loopback(h.Listen)))
 	default:
 		c.Reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
@@ -154,11 +154,11 @@ func (c httpChecker) checkSocket(path string) {
 	case strings.TrimSpace(path) != path || strings.ContainsFunc(path, unicode.IsControl):
 		c.Reject(key, "socket has blanks around it or control characters in it; remove them")
 	case strings.HasPrefix(path, "unix:") || strings.Contains(path, "://"):
-		c.Reject(key, "this is a URL; write the path alone, such as /run/observerd/http.sock")
+		c.Reject(key, "this is a URL; use the path alone, such as /run/observerd/http.sock")
 	case strings.HasPrefix(path, "@"):
-		c.Reject(key, "this would be an abstract socket, which everyone may use; write a path, such as /run/observerd/http.sock")
+		c.Reject(key, "this would be an abstract socket, which everyone may use; use a path, such as /run/observerd/http.sock")
 	case len(path) > most:
-		c.Reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
+		c.Reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; use a shorter one, such as /run/observerd/http.sock",
 			len(path), most))
 	}
 }
@@ -196,5 +196,5 @@ func badHost(name string) string {
 	if _, err := netip.ParseAddr(name); err == nil || hostPattern.MatchString(name) {
 		return ""
 	}
-	return "is not the name of a host; write the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…"
+	return "is not the name of a host; use the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…"
 }

@@ -117,7 +117,7 @@ func (l *loader) readFile(path string) file {
 	text, info, why := yamlfile.Read(path)
 	if why != nil {
 		if why.Missing {
-			why.Text = "the file does not exist; write a first one with 'observerd init URL', or name the right file"
+			why.Text = "the file does not exist; use a first one with 'observerd init URL', or name the right file"
 		}
 		l.RejectFile("", *why)
 		return file{path: path}

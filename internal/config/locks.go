@@ -81,9 +81,9 @@ func (l *loader) checkLocks(cfg *Config) {
 	o := cfg.Locks
 	switch {
 	case o.Region == "":
-		l.Reject("locks.region", "region is empty; write LOCKS")
+		l.Reject("locks.region", "region is empty; use LOCKS")
 	case slices.Contains(cfg.Scheduler.LockRegions(), o.Region):
-		l.Reject("locks.region", "the pollers have this region; write another, such as LOCKS")
+		l.Reject("locks.region", "the pollers have this region; use another, such as LOCKS")
 	}
 	checkLabel(l.Report, "locks.region", o.Region)
 	for key, words := range map[string][]string{"locks.subjects": o.Subjects, "locks.predicates": o.Predicates} {

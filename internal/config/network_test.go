@@ -120,7 +120,7 @@ sinks: [{id: screen, type: stdout}]
 	put("password", "")
 	put("url", "mongodb://u:"+canary+"@h/db")
 	resolved("ora", "", ":3:57: the file is empty; write the password into it")
-	resolved("pg", "", ":4:18: this version does not support mongodb yet; write sqlite:PATH, or postgres, oracle, mysql or mariadb://USER@HOST/DATABASE")
+	resolved("pg", "", ":4:18: this version does not support mongodb yet; use sqlite:PATH, or postgres, oracle, mysql or mariadb://USER@HOST/DATABASE")
 	if unread("ora") || unread("pg") {
 		t.Error("a mistake is taken for a file that is missing")
 	}

@@ -55,7 +55,7 @@ func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u UR
 	case !ok:
 		return URL{}, "", false
 	case at == "":
-		r.Reject(path, "url is missing; write url or url-file")
+		r.Reject(path, "url is missing; set url or url-file")
 		return URL{}, "", false
 	}
 	u, err := parse(text)
@@ -73,7 +73,7 @@ func (r resolver) fromFile(key, written, what string) string {
 		return ""
 	}
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
-		r.Reject(key, "this is a URL; write it at url, or write here the name of a file that holds "+holds(what))
+		r.Reject(key, "this is a URL; set it at url, or use here the name of a file that holds "+holds(what))
 		return ""
 	}
 	text, info, why := yamlfile.Read(name)
@@ -217,13 +217,13 @@ func (r resolver) completeName(p place) {
 	switch holds := p.tag.Get("holds"); {
 	case !r.OK(p.at):
 	case name == "" && r.IsSet(p.at):
-		r.Reject(p.at, p.key+" is empty; write the name of a file")
+		r.Reject(p.at, p.key+" is empty; use the name of a file")
 	case name != "" && holds != "":
 		r.fromFile(p.at, name, holds)
 		fallthrough
 	default:
 		if name = r.fileName(p.at, name); strings.Contains(name, "://") {
-			r.Reject(p.at, "this is a URL; write the name of a file")
+			r.Reject(p.at, "this is a URL; use the name of a file")
 		}
 		p.value.SetString(name)
 	}

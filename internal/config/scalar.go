@@ -67,9 +67,9 @@ func word(text string, p place) (string, string) {
 		}
 	}
 	if near := nearest.Name(text, words); near != "" {
-		return "", fmt.Sprintf("%s is not %s; write %s", quote(text), either(words), near)
+		return "", fmt.Sprintf("%s is not %s; use %s", quote(text), either(words), near)
 	}
-	return "", fmt.Sprintf("%s is not a %s; write %s", quote(text), p.key, either(words))
+	return "", fmt.Sprintf("%s is not a %s; use %s", quote(text), p.key, either(words))
 }
 
 func either(words []string) string {
@@ -87,7 +87,7 @@ func boolean(text string) (bool, string) {
 	case "false":
 		return false, ""
 	}
-	return false, quote(text) + " is not true or false; write one of them"
+	return false, quote(text) + " is not true or false; set one of them"
 }
 
 // number reads a whole number, or a fraction where the value may be one.
@@ -100,7 +100,7 @@ func number(text string, p place, whole bool) (n float64, why string) {
 		n = float64(i)
 	}
 	if err != nil || !(n >= low && n <= high) { // NaN is neither.
-		return 0, fmt.Sprintf("%s is not a number of %s from %s to %s; write for example %s",
+		return 0, fmt.Sprintf("%s is not a number of %s from %s to %s; use for example %s",
 			quote(text), p.unit(), decimal(low), decimal(high), cmp.Or(p.tag.Get("default"), decimal(low)))
 	}
 	return n, ""
@@ -122,14 +122,14 @@ func checkScheme(p place) (why string) {
 	if u, ok := p.value.Interface().(field.URL); !ok || schemes == "" || slices.Contains(strings.Split(schemes, "|"), u.Scheme) {
 		return ""
 	}
-	return "this URL leads to another kind of server; write " + either(strings.Split(schemes, "|")) + "://HOST"
+	return "this URL leads to another kind of server; use " + either(strings.Split(schemes, "|")) + "://HOST"
 }
 
 func percent(text string) (Percent, string) {
 	digits, ok := strings.CutSuffix(text, "%")
 	n, err := strconv.ParseFloat(digits, 64)
 	if !ok || err != nil || !(n > 0 && n <= 100) {
-		return 0, quote(text) + " is not a percentage above 0% and up to 100%; write for example 20%"
+		return 0, quote(text) + " is not a percentage above 0% and up to 100%; use for example 20%"
 	}
 	return Percent(n), ""
 }
@@ -153,11 +153,11 @@ func duration(text string, p place) (time.Duration, string) {
 	least, _ := time.ParseDuration(p.tag.Get("min"))
 	switch {
 	case err != nil:
-		return 0, quote(text) + " is not a duration; write for example 30s, 1m30s, 168h or 30000 (milliseconds)"
+		return 0, quote(text) + " is not a duration; use for example 30s, 1m30s, 168h or 30000 (milliseconds)"
 	case d < 0:
-		return 0, quote(text) + " is negative; write " + short(-d)
+		return 0, quote(text) + " is negative; use " + short(-d)
 	case d < least:
-		return 0, fmt.Sprintf("%s is too short; write %s or more (a bare number is in milliseconds)", quote(text), short(least))
+		return 0, fmt.Sprintf("%s is too short; use %s or more (a bare number is in milliseconds)", quote(text), short(least))
 	}
 	return d, ""
 }

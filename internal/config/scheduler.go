@@ -170,7 +170,7 @@ func (c schedulerChecker) checkSpread(spread time.Duration, types []Type) {
 	if !c.OK(key, "scheduler.observer.fixed-delay", "scheduler."+shortest.Name+"-observer.fixed-delay") || spread <= most {
 		return
 	}
-	c.Reject(key, fmt.Sprintf("a spread of %s is more than half of the shortest fixed-delay (%s, of %s); write %s or less",
+	c.Reject(key, fmt.Sprintf("a spread of %s is more than half of the shortest fixed-delay (%s, of %s); use %s or less",
 		short(spread), short(shortest.Interval), shortest.Name, short(most)))
 }
 
@@ -185,7 +185,7 @@ func (c schedulerChecker) checkSettings(path string, s Settings, database URL) {
 		c.checkRegion(region, s.Lock.Region)
 	}
 	if c.IsSet(delay) && c.OK(delay) && s.FixedDelay%time.Millisecond != 0 { // Turns have no finer times.
-		c.Reject(delay, fmt.Sprintf("%s is no whole number of milliseconds; write %s", s.FixedDelay, s.FixedDelay.Truncate(time.Millisecond)))
+		c.Reject(delay, fmt.Sprintf("%s is no whole number of milliseconds; use %s", s.FixedDelay, s.FixedDelay.Truncate(time.Millisecond)))
 	}
 	if window := path + ".not-between"; c.IsSet(window) && c.OK(window) {
 		if _, why := parseWindow(s.NotBetween); why != "" {
@@ -199,7 +199,7 @@ func (c schedulerChecker) checkSettings(path string, s Settings, database URL) {
 
 func (c schedulerChecker) checkTTL(key string, ttl time.Duration, database URL) {
 	if least, kind := leastTTL(database); c.OK(key) && ttl < least {
-		c.Reject(key, fmt.Sprintf("a TTL of %s is too short for %s; write %s or more", short(ttl), kind, short(least)))
+		c.Reject(key, fmt.Sprintf("a TTL of %s is too short for %s; use %s or more", short(ttl), kind, short(least)))
 	}
 }
 
@@ -217,7 +217,7 @@ func leastTTL(database URL) (time.Duration, string) {
 
 func (c schedulerChecker) checkRegion(key, region string) {
 	if region == "" {
-		c.Reject(key, "region is empty; write DEFAULT")
+		c.Reject(key, "region is empty; use DEFAULT")
 	}
 	checkLabel(c.Report, key, region)
 }
@@ -231,5 +231,5 @@ func (c schedulerChecker) warnShortTTL(ttl, delay string, s Settings) {
 		key = delay
 	}
 	c.Warn(key, fmt.Sprintf("lock.ttl (%s) is shorter than fixed-delay (%s): a node that stalls loses its lock before the next turn; "+
-		"write a TTL of %s or more", short(s.Lock.TTL), short(s.FixedDelay), short(s.FixedDelay)))
+		"use a TTL of %s or more", short(s.Lock.TTL), short(s.FixedDelay), short(s.FixedDelay)))
 }

@@ -180,10 +180,10 @@ func (r reader) unknown(key *yaml.Node, known []place, path string, family famil
 
 func (r reader) suggest(key string, known []place, path string, family family) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
-		return "write each part as a key of its own, one below the other"
+		return "use each part as a key of its own, one below the other"
 	}
 	if other, ok := family.with(key); ok {
-		return "a " + family.section + " of type " + family.kind + " has none; remove it, or write type: " + other
+		return "a " + family.section + " of type " + family.kind + " has none; remove it, or set type: " + other
 	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {
@@ -194,7 +194,7 @@ func (r reader) suggest(key string, known []place, path string, family family) s
 		return nearest.Suggest(key, keys)
 	}
 	if near := nearest.Name(name, r.names.types); near != "" {
-		return "write " + near + "-observer"
+		return "use " + near + "-observer"
 	}
 	return "no observer has this type: correct the name, or remove the section"
 }
@@ -249,7 +249,7 @@ func (r reader) checkExposed(p place, at string, texts ...any) {
 }
 
 func whyExposed(in file, p place, at string) string {
-	what, instead := "password", "write ${NAME} for it"
+	what, instead := "password", "use ${NAME} for it"
 	if p.unit() != "URL" {
 		what = "secret"
 	}
@@ -257,7 +257,7 @@ func whyExposed(in file, p place, at string) string {
 		instead += ", or " + p.key + "-file"
 	}
 	if strings.HasPrefix(p.at, "sources.") {
-		instead = "write ${NAME} for it, url-file or password-file"
+		instead = "use ${NAME} for it, url-file or password-file"
 	}
 	return fmt.Sprintf("%s holds a %s, and every user of this host may read this file (mode %04o); %s, or %s",
 		at, what, in.info.Mode().Perm(), fileowner.Close(in.path, in.info), instead)

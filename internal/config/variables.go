@@ -28,7 +28,7 @@ func (v variables) expand(text, otherwise string) (value, why string) {
 		}
 		name, preset, hasPreset, ok := splitReference(found)
 		if !ok {
-			why = "the name of a variable cannot be read; write ${NAME}, or ${NAME:-default} without another variable in it, or $${ for a plain ${"
+			why = "the name of a variable cannot be read; use ${NAME}, or ${NAME:-default} without another variable in it, or $${ for a plain ${"
 			return ""
 		}
 		set, ok := v.lookup(name)
@@ -36,7 +36,7 @@ func (v variables) expand(text, otherwise string) (value, why string) {
 		case hasPreset && set == "":
 			return preset
 		case !ok && why == "":
-			why = "the variable " + name + " is not set; set it in the environment, or write " + cmp.Or(otherwise, "${"+name+":-default}")
+			why = "the variable " + name + " is not set; set it in the environment, or use " + cmp.Or(otherwise, "${"+name+":-default}")
 		}
 		return set
 	})
@@ -86,7 +86,7 @@ func (d decoder) expanded(p place, written string) (text string, ok bool) {
 		return written, true // See [resolver.fileName].
 	case unit == "SQL":
 		if inQuery.MatchString(written) {
-			d.Reject(p.at, p.key+" takes no variables, which could change what it asks; write the value itself, "+
+			d.Reject(p.at, p.key+" takes no variables, which could change what it asks; use the value itself, "+
 				"or make a view of the query and name that at table, which takes ${NAME}")
 			return "", false
 		}

@@ -30,7 +30,7 @@ func TestEveryKeyTakesVariables(t *testing.T) {
 			}
 			text, environment, where = withItem(t, list, item+": "+value), environ(), "config.yaml:"
 		}
-		got, want := refuse(t, text, environment), "the variable NOT_SET is not set; set it in the environment, or write "
+		got, want := refuse(t, text, environment), "the variable NOT_SET is not set; set it in the environment, or use "
 		if key.Unit == "SQL" {
 			want = "query takes no variables"
 		}

@@ -45,7 +45,7 @@ func (w webConfig) check() {
 		w.RejectFile("", *why)
 		return
 	}
-	w.root = w.Document(text, "the file is empty; write tls_server_config and basic_auth_users, or remove web-config",
+	w.root = w.Document(text, "the file is empty; use tls_server_config and basic_auth_users, or remove web-config",
 		"this is not a web configuration; write keys such as tls_server_config: and basic_auth_users:")
 	if w.root == nil {
 		return
@@ -100,13 +100,13 @@ func (w webConfig) users(c *toolkit.Config) {
 // do not say that a right is missing.
 func (w webConfig) tls(t toolkit.TLSConfig) {
 	if t.MinVersion < oldestTLS {
-		w.RejectAt(w.at(tlsSection, "min_version"), "", "TLS before 1.2 is not safe; write TLS12 or TLS13")
+		w.RejectAt(w.at(tlsSection, "min_version"), "", "TLS before 1.2 is not safe; use TLS12 or TLS13")
 	}
 	for _, f := range []struct{ key, name string }{{"cert_file", t.TLSCertPath}, {"key_file", t.TLSKeyPath}, {"client_ca_file", t.ClientCAs}} {
 		at := join(tlsSection, f.key)
 		w.SetOrigin(at, w.at(tlsSection, f.key))
 		if strings.Contains(f.name, "-----") {
-			w.Reject(at, f.key+" is not the name of a file; name one, or write the text at "+strings.TrimSuffix(f.key, "_file"))
+			w.Reject(at, f.key+" is not the name of a file; name one, or use the text at "+strings.TrimSuffix(f.key, "_file"))
 			continue
 		}
 		if f.name == "" {

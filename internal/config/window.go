@@ -38,11 +38,11 @@ func parseWindow(text string) (w *Window, why string) {
 	to, alsoOK := timeOfDay(last)
 	switch {
 	case !ok || !alsoOK:
-		return nil, quote(text) + " is not a time of day from one time to another; write " + windowForm
+		return nil, quote(text) + " is not a time of day from one time to another; use " + windowForm
 	case !zoned:
-		return nil, quote(text) + " names no time zone; write it after the times, such as " + times + " Europe/Berlin"
+		return nil, quote(text) + " names no time zone; set it after the times, such as " + times + " Europe/Berlin"
 	case from == to:
-		return nil, quote(text) + " begins and ends at one time; write two times, or enabled: false for no poll at all"
+		return nil, quote(text) + " begins and ends at one time; set two times, or enabled: false for no poll at all"
 	}
 	zone, why := parseZone(name)
 	return &Window{text, from, to, zone}, why
@@ -58,7 +58,7 @@ func timeOfDay(text string) (time.Duration, bool) {
 func parseZone(name string) (zone *time.Location, why string) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" {
-		return nil, quote(name) + " is not an IANA time zone; write " + cmp.Or(nearestZone(name), "for example UTC or Europe/Berlin")
+		return nil, quote(name) + " is not an IANA time zone; use " + cmp.Or(nearestZone(name), "for example UTC or Europe/Berlin")
 	}
 	return zone, ""
 }

@@ -46,8 +46,8 @@ func TestOneReasonIsToldOnce(t *testing.T) {
 		{Part: status.PartServer, Reason: "permission denied"}, {Part: status.PartRole, Reason: "another reason"},
 		{Part: status.PartClock, Reason: "permission denied"},
 	}}, doctor.Expectation{})
-	says(t, found, "look", doctor.Problem, "the server, the clock could not be looked at: permission denied")
-	says(t, found, "look", doctor.Problem, "the role could not be looked at: another reason")
+	says(t, found, "look", doctor.Problem, "the server, the clock could not be read: permission denied")
+	says(t, found, "look", doctor.Problem, "the role could not be read: another reason")
 	found = slices.DeleteFunc(found, func(f doctor.Finding) bool { return f.Check != "look" })
 	if len(found) != 2 {
 		t.Errorf("two reasons are told in %d findings:\n%s", len(found), printed(found))
@@ -101,7 +101,7 @@ func TestDamagedPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := p.examine(t, 0)
-	says(t, found, "look", doctor.Problem, status.PartRows+" could not be looked at: ", "malformed", "move it away and bring back a backup")
+	says(t, found, "look", doctor.Problem, status.PartRows+" could not be read: ", "malformed", "move it away and bring back a backup")
 	if text := printed(found); strings.Contains(text, "Grant the role") {
 		t.Errorf("a file has no role:\n%s", text)
 	}

@@ -22,9 +22,9 @@ func looked(x *input, f *findings) {
 	}
 	const why = "A node may fail at the same place, and what is wrong there stays hidden. But for rights, nothing else is judged."
 	for _, reason := range reasons {
-		f.add(Problem, fmt.Sprintf("%s could not be looked at: %s", strings.Join(parts[reason], ", "), reason), why, x.remedy())
+		f.add(Problem, fmt.Sprintf("%s could not be read: %s", strings.Join(parts[reason], ", "), reason), why, x.remedy())
 	}
-	f.fine("every part of the coordination database could be looked at")
+	f.fine("everything in the coordination database was readable")
 }
 
 // remedy returns what to do about a part that could not be examined. A file has no

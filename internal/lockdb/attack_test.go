@@ -182,7 +182,7 @@ func TestTableOfAStrangerIsRefused(t *testing.T) {
 			}
 			exec(t.Context(), t, attacker, map[string]string{"postgres": `CREATE TABLE before.` + table + ` (version_id int)`})
 			err := open(t, both).Ready(t.Context())
-			if err == nil || sqldb.Unavailable(err) || !strings.Contains(err.Error(), table+" is in before, of the role ") || !strings.Contains(err.Error(), "write ?search_path=NAME") {
+			if err == nil || sqldb.Unavailable(err) || !strings.Contains(err.Error(), table+" is in before, of the role ") || !strings.Contains(err.Error(), "use ?search_path=NAME") {
 				t.Errorf("a node that starts says %v", err)
 			}
 		})

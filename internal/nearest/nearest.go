@@ -45,13 +45,16 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// Suggest says what to write: the nearest candidate, or else all of them.
+// Suggest says what to use: the nearest candidate, or else one of them.
 func Suggest(name string, candidates []string) string {
 	if near := Name(name, candidates); near != "" {
-		return "write " + near
+		return "use " + near
 	}
-	if len(candidates) == 0 {
+	switch len(candidates) {
+	case 0:
 		return "there is none"
+	case 1:
+		return "use " + candidates[0]
 	}
-	return "there is " + strings.Join(candidates, ", ")
+	return "use one of " + strings.Join(candidates, ", ")
 }

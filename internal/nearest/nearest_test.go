@@ -10,17 +10,17 @@ func TestSuggest(t *testing.T) {
 	t.Parallel()
 	subjects := []string{"fileset", "document", "page", "audit"}
 	for name, want := range map[string]string{
-		"pgae":       "write page", // two letters are swapped
-		"apge":       "write page",
-		"pages":      "write page",
-		"pgea":       "there is fileset, document, page, audit",
-		"File_Set":   "write fileset",
-		"flieste":    "write fileset", // twice
-		"doucmnet":   "write document",
-		"invoice":    "there is fileset, document, page, audit",
-		"":           "there is fileset, document, page, audit",
-		"p\xffage":   "write page",
-		"büro-audit": "there is fileset, document, page, audit",
+		"pgae":       "use page", // two letters are swapped
+		"apge":       "use page",
+		"pages":      "use page",
+		"pgea":       "use one of fileset, document, page, audit",
+		"File_Set":   "use fileset",
+		"flieste":    "use fileset", // twice
+		"doucmnet":   "use document",
+		"invoice":    "use one of fileset, document, page, audit",
+		"":           "use one of fileset, document, page, audit",
+		"p\xffage":   "use page",
+		"büro-audit": "use one of fileset, document, page, audit",
 	} {
 		if got := nearest.Suggest(name, subjects); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)

@@ -120,7 +120,7 @@ func WithKeyOf(ctx context.Context, src Source, s Spec, c Cursor) (Query, error)
 }
 
 func noKey(table string) error {
-	return &Fault{Class: ClassQuery, Err: fmt.Errorf("no primary key of %s is seen; write key, with the columns that no two rows share", table)}
+	return &Fault{Class: ClassQuery, Err: fmt.Errorf("no primary key of %s is seen; set key to columns that identify a row", table)}
 }
 
 // findKey takes the primary key of the table where the configuration leaves the key out.
@@ -167,10 +167,10 @@ func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
 		}
 		return nil
 	case len(found) == 0:
-		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is not seen any more; write `key: [%s]` to go on with the same rows",
+		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is not seen any more; use `key: [%s]` to go on with the same rows",
 			ErrQueryChanged, table, write)
 	}
-	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); write `key: [%s]` to go on with the same rows, "+
+	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); use `key: [%s]` to go on with the same rows, "+
 		"or run `observerd observers reset %s --forget` to begin anew by the primary key",
 		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, s.Stream)
 }

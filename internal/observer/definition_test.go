@@ -176,10 +176,10 @@ func TestAnotherPrimaryKeyIsRefused(t *testing.T) {
 		primary []string
 		text    string
 	}{
-		"another one":  {[]string{"value"}, "the primary key of t is (value), and the keys of this stream are made of (id); write `key: [id]`"},
+		"another one":  {[]string{"value"}, "the primary key of t is (value), and the keys of this stream are made of (id); use `key: [id]`"},
 		"one more":     {[]string{"id", "value"}, "the primary key of t is (id, value)"},
-		"another case": {[]string{"Id"}, "write `key: [id]`"},
-		"none":         {nil, "which is not seen any more; write `key: [id]`"},
+		"another case": {[]string{"Id"}, "use `key: [id]`"},
+		"none":         {nil, "which is not seen any more; use `key: [id]`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func TestKeyToWriteIsThatOfTheCursor(t *testing.T) {
 		s.poll()
 		s.spec.Query.Key, s.src.Primary = nil, []string{"value"}
 		s.src.Pass(10)
-		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) || !strings.Contains(err.Error(), "write `key: ["+written+"]`") {
+		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) || !strings.Contains(err.Error(), "use `key: ["+written+"]`") {
 			t.Fatalf("got %v", err)
 		}
 		s.spec.Query.Key = []string{written}
@@ -243,7 +243,7 @@ func TestKeyIsWaitedFor(t *testing.T) {
 	}
 	equal(t, "definition", s.db.Cursor(stream).Definition, "")
 	s.src.Step, s.src.Primary = nil, nil
-	if _, err := s.tryPoll(); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "no primary key of t is seen; write key") {
+	if _, err := s.tryPoll(); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "no primary key of t is seen; set key") {
 		t.Fatalf("got %v", err)
 	}
 	equal(t, "definition", s.db.Cursor(stream).Definition, "")

@@ -102,7 +102,7 @@ func (e *MissingError) Error() string {
 	case len(e.Others) > 0:
 		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Others, ", "))
 	case len(e.Nearest) == 0 && e.Kind == "column":
-		b.WriteString("; write a query that returns columns")
+		b.WriteString("; use a query that returns columns")
 	case len(e.Nearest) == 0:
 		fmt.Fprintf(&b, "; there is %s", map[bool]string{true: "none that this account may read", false: "none at all"}[e.Hidden])
 	}

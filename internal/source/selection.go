@@ -93,7 +93,7 @@ func redacted(q observer.Query, columns []Column, in string) ([]Column, error) {
 		case r == observer.RedactHash && q.HashKey == nil:
 			return nil, fmt.Errorf("there is no key to hash column %s by", column.Name)
 		case r != observer.RedactHash && slices.ContainsFunc(q.Key, func(name string) bool { k, err := find(name, columns, in); return err == nil && k.Name == column.Name }):
-			return nil, fmt.Errorf("column %s is of the key, which tells rows apart, and cannot be redacted by %s; write hash at redact, or other columns at key", column.Name, r)
+			return nil, fmt.Errorf("column %s is of the key, which tells rows apart, and cannot be redacted by %s; set hash at redact, or other columns at key", column.Name, r)
 		}
 		i := slices.IndexFunc(all, func(c Column) bool { return c.Name == column.Name })
 		all[i].Redact = r

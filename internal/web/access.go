@@ -45,7 +45,7 @@ func (s *Server) knownHosts(next http.Handler) http.Handler {
 		logged.Do(func() {
 			s.options.Logger.Warn("Request refused: it names a host that is not among http.allowed-hosts; further ones are refused without a record", "host", host)
 		})
-		refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("%q is not a name of this node: ask by address, or write the name at http.allowed-hosts", host))
+		refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("%q is not a name of this node: ask by address, or use the name at http.allowed-hosts", host))
 	})
 }
 

@@ -67,15 +67,15 @@ func explainListen(address string, err error) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return settingError{fmt.Errorf("http.listen: another process listens on %s; stop it (ss -ltnp shows it), or write another port: %w", address, err)}
+		return settingError{fmt.Errorf("http.listen: another process listens on %s; stop it (ss -ltnp shows it), or use another port: %w", address, err)}
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("http.listen: this user may not listen on %s; write a port from 1024 up, or give the service the capability "+
+		return fmt.Errorf("http.listen: this user may not listen on %s; use a port from 1024 up, or give the service the capability "+
 			"CAP_NET_BIND_SERVICE: %w", address, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return settingError{fmt.Errorf("http.listen: this host does not have the address of %s; write one that it has (ip address shows them), or 127.0.0.1: %w",
+		return settingError{fmt.Errorf("http.listen: this host does not have the address of %s; set one that it has (ip address shows them), or 127.0.0.1: %w",
 			address, err)}
 	case errors.As(err, &unknown) && unknown.IsNotFound:
-		return settingError{fmt.Errorf("http.listen: no host has the name in %s; write an address of this host, or 127.0.0.1: %w", address, err)}
+		return settingError{fmt.Errorf("http.listen: no host has the name in %s; use an address of this host, or 127.0.0.1: %w", address, err)}
 	}
 	return fmt.Errorf("http.listen: %w", err)
 }

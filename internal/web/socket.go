@@ -125,11 +125,11 @@ func removeSocket(path string, ours fs.FileInfo) error {
 func explainSocket(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return settingError{fmt.Errorf("http.socket: another process serves %s; stop it, or write another path for this node: %w", path, err)}
+		return settingError{fmt.Errorf("http.socket: another process serves %s; stop it, or use another path for this node: %w", path, err)}
 	case errors.Is(err, syscall.ENOTSOCK):
-		return settingError{fmt.Errorf("http.socket: %s is no socket; write another path, or remove it: %w", path, err)}
+		return settingError{fmt.Errorf("http.socket: %s is not a socket; use another path, or remove it: %w", path, err)}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("http.socket: this user may not make or replace %s; change owner or mode of its folder, or write another path: %w", path, err)
+		return fmt.Errorf("http.socket: this user may not make or replace %s; change owner or mode of its folder, or use another path: %w", path, err)
 	}
 	return fmt.Errorf("http.socket: %s: %w", path, err)
 }

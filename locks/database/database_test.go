@@ -360,7 +360,7 @@ func TestDatabasesThatAreNotReady(t *testing.T) {
 		t.Errorf("without tables: %v, want ErrPending", err)
 	}
 	for url, want := range map[string]string{
-		"mysql://x":                              "write sqlite:PATH or postgres://",
+		"mysql://x":                              "use sqlite:PATH or postgres://",
 		"postgres://nobody:secret@127.0.0.1:1/x": "coordination database",
 	} {
 		if _, err := database.Open(t.Context(), url, database.Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {

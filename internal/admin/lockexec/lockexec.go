@@ -59,7 +59,7 @@ func Find(name string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("command %q cannot be executed; check its rights: %w", name, fs.ErrPermission)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("command %q is not there; write its path, or check PATH: %w", name, exec.ErrNotFound)
+		return fmt.Errorf("command not found: %q; use its path, or check PATH: %w", name, exec.ErrNotFound)
 	}
 	return fmt.Errorf("command %q: %w", name, err)
 }

@@ -62,5 +62,5 @@ func jdbcText(text, instead string) string {
 	if strings.ContainsAny(text, "?;&") {
 		instead += ", and its parameters as docs/configuration.md names them"
 	}
-	return "this is a URL of JDBC; write " + instead
+	return "this is a URL of JDBC; use " + instead
 }

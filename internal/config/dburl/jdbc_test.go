@@ -9,7 +9,7 @@ import (
 
 func TestURLsOfJDBC(t *testing.T) {
 	t.Parallel()
-	const mistake, parameters = "this is a URL of JDBC; write ", ", and its parameters as docs/configuration.md names them"
+	const mistake, parameters = "this is a URL of JDBC; use ", ", and its parameters as docs/configuration.md names them"
 	for text, want := range map[string]string{
 		"jdbc:oracle:thin:@//db1:1521/svc.example":                         "oracle://USER:PASSWORD@db1:1521/svc.example",
 		"jdbc:oracle:thin:@db1:1521/SVC":                                   "oracle://USER:PASSWORD@db1:1521/SVC",
@@ -47,7 +47,7 @@ func TestURLsOfJDBC(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"jdbc:postgresql://db1/observerd":  mistake + "postgres://USER:PASSWORD@db1/observerd",
-		"jdbc:oracle:thin:@//db1:1521/svc": "oracle is read as a source only; the coordination database is PostgreSQL or SQLite: write sqlite:PATH or postgres://USER@HOST/DATABASE",
+		"jdbc:oracle:thin:@//db1:1521/svc": "oracle is read as a source only; the coordination database is PostgreSQL or SQLite: use sqlite:PATH or postgres://USER@HOST/DATABASE",
 	} {
 		if _, err := wiring.Kinds().Servers.ParseCoordination(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -29,7 +29,7 @@ func looseName(name string) string {
 // the parameters mean.
 func parseNetwork(text string, kind Kind) (URL, error) {
 	// The error of url.Parse repeats the URL with its password: never wrap it.
-	broken := fmt.Errorf("the URL cannot be read; write %s, "+
+	broken := fmt.Errorf("the URL cannot be read; use %s, "+
 		"and in USER and PASSWORD %%40 for @, %%2F for /, %%3A for :, %%23 for #, %%3F for ? and %%25 for %%", kind.Example)
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.Contains(u.Path, "@") || !strings.HasPrefix(text, u.Scheme+"://") {
@@ -51,9 +51,9 @@ func parseNetwork(text string, kind Kind) (URL, error) {
 	}
 	switch {
 	case !kind.HasDefaults && u.Host == "" && u.RawQuery == "":
-		return URL{}, errors.New("the URL names no server; write " + kind.Example)
+		return URL{}, errors.New("the URL names no server; use " + kind.Example)
 	case !kind.HasDefaults && u.User.Username() == "":
-		return URL{}, errors.New("the URL names no user; write " + kind.Example)
+		return URL{}, errors.New("the URL names no user; use " + kind.Example)
 	}
 	return URL{Secret: field.NewShown(text, redactURL(u, parameters, kind)), dialect: Dialect(kind.Scheme), account: accountOf(u, parameters, kind),
 		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil

@@ -40,7 +40,7 @@ type URL struct {
 }
 
 // coordinationForm says what to write in place of a URL that cannot coordinate.
-const coordinationForm = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
+const coordinationForm = "use sqlite:PATH or postgres://USER@HOST/DATABASE"
 
 // supported says what to write in place of a URL that cannot be used.
 func (k Kinds) supported() string {
@@ -52,7 +52,7 @@ func (k Kinds) supported() string {
 	if i := strings.LastIndex(list, ", "); i >= 0 {
 		list = list[:i] + " or " + list[i+2:]
 	}
-	return "write sqlite:PATH, or " + list + "://USER@HOST/DATABASE"
+	return "use sqlite:PATH, or " + list + "://USER@HOST/DATABASE"
 }
 
 // unsupported are schemes of databases that are known, and not supported yet.
@@ -115,18 +115,18 @@ func parseSQLite(rest string) (URL, error) {
 	path := rest
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
 		if path = after; !strings.HasPrefix(path, "/") {
-			return URL{}, errors.New("the URL of an SQLite file has no host; write sqlite:PATH, or sqlite:/PATH from the root")
+			return URL{}, errors.New("the URL of an SQLite file has no host; use sqlite:PATH, or sqlite:/PATH from the root")
 		}
 	}
 	switch {
 	case path == "":
-		return URL{}, errors.New("the URL names no file; write sqlite:PATH")
+		return URL{}, errors.New("the URL names no file; use sqlite:PATH")
 	case strings.Contains(path, ":memory:"):
-		return URL{}, errors.New("a database in memory is forgotten and cannot be shared; write sqlite:PATH")
+		return URL{}, errors.New("a database in memory is forgotten and cannot be shared; use sqlite:PATH")
 	case strings.ContainsAny(path, "?#\x00"):
-		return URL{}, errors.New("the URL of an SQLite file has no parameters; write sqlite:PATH, without ? and #")
+		return URL{}, errors.New("the URL of an SQLite file has no parameters; use sqlite:PATH, without ? and #")
 	case strings.HasSuffix(path, "/"):
-		return URL{}, errors.New("the URL names a directory; write sqlite:PATH of a file")
+		return URL{}, errors.New("the URL names a directory; use sqlite:PATH of a file")
 	}
 	path = filepath.Clean(path)
 	text := "sqlite:" + path

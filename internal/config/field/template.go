@@ -24,7 +24,7 @@ var ofTemplate = regexp.MustCompile(`^template: :(\d+)(?::\d+)?: (?:executing ""
 func (t *Template) UnmarshalText(text []byte) error {
 	compiled, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{"json": asJSON}).Parse(string(text))
 	if err != nil {
-		return errors.New("line " + ofTemplate.ReplaceAllString(err.Error(), "$1 of this template: ") + `; write for example {{.Stream}}, or {{"{{"}} for plain braces`)
+		return errors.New("line " + ofTemplate.ReplaceAllString(err.Error(), "$1 of this template: ") + `; use for example {{.Stream}}, or {{"{{"}} for plain braces`)
 	}
 	*t = Template{string(text), compiled}
 	return nil

@@ -49,7 +49,7 @@ func (t TLS) Config() (*tls.Config, error) {
 		}
 	}
 	if (t.CertFile == "") != (t.KeyFile == "") {
-		return nil, errors.New("cert-file and key-file belong together; write both, or none")
+		return nil, errors.New("cert-file and key-file belong together; set both, or none")
 	}
 	if t.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)

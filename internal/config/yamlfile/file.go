@@ -61,7 +61,7 @@ func Files(path string) ([]string, *Unreadable) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &Unreadable{Text: "no file in this folder has a name that ends in .yaml; write one, or name the right folder"}
+		return nil, &Unreadable{Text: "no file in this folder has a name that ends in .yaml; set one, or name the right folder"}
 	}
 	return files, nil
 }
@@ -161,7 +161,7 @@ func advice(message string) string {
 		"did not find expected '-' indicator":                          `begin each entry of the list with "- ", indented alike`,
 		"did not find expected ',' or ']'":                             "close the list with ], and the quotes in it",
 		"did not find expected ',' or '}'":                             "close the mapping with }, and the quotes in it",
-		"did not find expected node content":                           "write a value here, or quote it",
+		"did not find expected node content":                           "use a value here, or quote it",
 		"could not find expected ':'":                                  `write ": " between key and value`,
 		"found character that cannot start any token":                  "indent with spaces instead of tabs, and quote values that begin with @, % or `",
 		"found a tab character that violates indentation":              "indent with spaces",

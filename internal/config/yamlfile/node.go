@@ -37,7 +37,7 @@ func (r *Report) Entries(n *yaml.Node, path string, visit func(key, value *yaml.
 		key, value := n.Content[i], n.Content[i+1]
 		switch first := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode || key.Anchor != "" || key.Value == "<<":
-			r.RejectAt(Position(key), path, "this is not a plain key; write a name, without anchors, aliases and merges")
+			r.RejectAt(Position(key), path, "this is not a plain key; use a name, without anchors, aliases and merges")
 			r.MarkWrong(path) // What a merge would have brought is not missing.
 		case first != nil:
 			r.rejectTwice(key, path, r.problem(Position(first), "", "").where())
@@ -85,9 +85,9 @@ func (r *Report) Text(n *yaml.Node, path, want string) any {
 	r.SetOrigin(path, Position(n))
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Anchor != "":
-		r.Reject(path, subject(path)+" is "+want+"; write it without keys or brackets below it")
+		r.Reject(path, subject(path)+" is "+want+"; set it without keys or brackets below it")
 	case IsNull(n):
-		r.Reject(path, subject(path)+" has no value; write one, or remove it")
+		r.Reject(path, subject(path)+" has no value; set one, or remove it")
 	default:
 		return n.Value
 	}

@@ -28,7 +28,7 @@ func newClient(o Options, b *budget) (*github.Client, error) {
 	t := &transport{token: o.Token, base: base, budget: b, known: make(map[string]answer)}
 	options := []github.ClientOptionsFunc{github.WithTransport(t), github.WithTimeout(requestTimeout), github.WithUserAgent("observerd")}
 	if u, err := url.Parse(o.URL); err != nil || u.User != nil {
-		return nil, errors.New("the URL is none, or has a user in it; write https://HOST")
+		return nil, errors.New("the URL is none, or has a user in it; use https://HOST")
 	}
 	if o.URL != "" {
 		options = append(options, github.WithEnterpriseURLs(o.URL, o.URL))

@@ -51,7 +51,7 @@ func newIssues(o Options) (*issues, error) {
 	o.setDefaults()
 	s := &issues{Options: o, number: numberOf, commits: make(map[string]commit)}
 	if !repository.MatchString(o.Repository) {
-		return nil, fmt.Errorf("the repository %q is none; write OWNER/NAME, as acme/tasks", o.Repository)
+		return nil, fmt.Errorf("the repository %q is none; use OWNER/NAME, as acme/tasks", o.Repository)
 	}
 	switch {
 	case o.Token == nil:
@@ -59,7 +59,7 @@ func newIssues(o Options) (*issues, error) {
 	case s.Heartbeat < 0 || s.TTL < 0 || s.Budget < 0:
 		return nil, errors.New("the heartbeat, the TTL or the budget is negative; leave it out for its default")
 	case s.Heartbeat > s.TTL/2:
-		return nil, fmt.Errorf("the heartbeat of %s is more than half of the TTL of %s; write less", s.Heartbeat, s.TTL)
+		return nil, fmt.Errorf("the heartbeat of %s is more than half of the TTL of %s; use less", s.Heartbeat, s.TTL)
 	}
 	s.owner, s.name, _ = strings.Cut(o.Repository, "/")
 	var err error

@@ -85,17 +85,17 @@ func (s *settings) options() Options {
 // Check implements [kind.Settings].
 func (s *settings) Check(r field.Report) {
 	if !repository.MatchString(s.Repository) {
-		r.Reject("repository", "it is none; write OWNER/NAME, as acme/tasks")
+		r.Reject("repository", "it is none; use OWNER/NAME, as acme/tasks")
 	}
 	if s.Heartbeat > s.TTL/2 {
-		r.Reject("heartbeat", fmt.Sprintf("it is more than half of the TTL of %s; write less, such as 30s", s.TTL))
+		r.Reject("heartbeat", fmt.Sprintf("it is more than half of the TTL of %s; use less, such as 30s", s.TTL))
 	}
 	if s.URL.Scheme == "http" {
-		r.Warn("url", "the token crosses the network as it is; write https://")
+		r.Warn("url", "the token crosses the network as it is; use https://")
 	}
 	o := s.options()
 	if writes := s.Workers * o.beats(); float64(writes) >= share*float64(s.Budget) {
-		r.Warn("heartbeat", fmt.Sprintf("%d locks that are held at a time edit their comments %d times an hour, and the budget is %d requests; write a longer heartbeat, or let fewer workers share the token", s.Workers, writes, s.Budget))
+		r.Warn("heartbeat", fmt.Sprintf("%d locks that are held at a time edit their comments %d times an hour, and the budget is %d requests; use a longer heartbeat, or let fewer workers share the token", s.Workers, writes, s.Budget))
 	}
 }
 

@@ -25,7 +25,7 @@ func labelsOf(query string) ([]string, error) {
 		labels[i] = strings.TrimSpace(label)
 	}
 	if !ok || slices.Contains(labels, "") {
-		return nil, fmt.Errorf("%q names no issues; write label:ready, or label:ready,linux for those that have both", query)
+		return nil, fmt.Errorf("%q names no issues; use label:ready, or label:ready,linux for those that have both", query)
 	}
 	return labels, nil
 }

@@ -55,13 +55,13 @@ func (s *settings) options() Options {
 
 func (s *settings) Check(r field.Report) {
 	if s.Namespace != "" && len(validation.IsDNS1123Label(s.Namespace)) > 0 {
-		r.Reject("namespace", "it is no name of a namespace; write lower-case letters, digits and -, as orders")
+		r.Reject("namespace", "it is not a valid name of a namespace; use lower-case letters, digits and -, as orders")
 	}
 	if s.Context != "" && s.Kubeconfig == "" {
 		r.Reject("context", "it is one of a kubeconfig; set kubeconfig, or leave it out")
 	}
 	if s.Prefix != "" && (len(s.Prefix) > mostPrefix || len(validation.IsDNS1123Subdomain(s.Prefix+"0")) > 0) {
-		r.Reject("prefix", fmt.Sprintf("no Lease can have such a name; write at most %d lower-case letters, digits, - and ., as observerd-lock-", mostPrefix))
+		r.Reject("prefix", fmt.Sprintf("no Lease can have such a name; use at most %d lower-case letters, digits, - and ., as observerd-lock-", mostPrefix))
 	}
 }
 

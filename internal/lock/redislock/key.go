@@ -115,7 +115,7 @@ func (o Options) legacies() (map[string]legacy, error) {
 func newLegacy(kind, template string) (legacy, error) {
 	subject, predicate, ok := strings.Cut(kind, "/")
 	if !ok || subject == "" || predicate == "" || template == "" {
-		return legacy{}, errors.New("write SUBJECT/PREDICATE: KEY, as consolidation-job/triggering: consolidation:{1}:{2}")
+		return legacy{}, errors.New("use SUBJECT/PREDICATE: KEY, as consolidation-job/triggering: consolidation:{1}:{2}")
 	}
 	l := legacy{subject: subject, predicate: predicate, template: template}
 	pattern, last := "^", 0

@@ -69,7 +69,7 @@ func (s *settings) options() Options {
 
 func (s *settings) Check(r field.Report) {
 	if s.URL.Scheme != "rediss" && s.TLS != (field.TLS{}) {
-		r.Reject("tls", "it is not used with redis://; write rediss:// in url")
+		r.Reject("tls", "it is not used with redis://; set rediss:// in url")
 	}
 	for _, node := range s.Nodes {
 		if _, _, err := net.SplitHostPort(node); err != nil {

@@ -127,7 +127,7 @@ func (o Options) client() (*redis.UniversalOptions, error) {
 	}
 	u, err := redis.ParseURL(o.URL)
 	if err != nil { // It may repeat the URL.
-		return nil, errors.New("the URL is none of Redis; write redis://USER@HOST:6379/0, or rediss:// for TLS")
+		return nil, errors.New("the URL is none of Redis; use redis://USER@HOST:6379/0, or rediss:// for TLS")
 	}
 	if u.TLSConfig != nil && o.TLS != nil {
 		server := u.TLSConfig.ServerName

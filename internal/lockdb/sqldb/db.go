@@ -99,7 +99,7 @@ func Open(o Options) (*DB, error) {
 	case "postgres", "postgresql":
 		return openPostgres(o)
 	}
-	return nil, errors.New("coordination database: unsupported URL; write sqlite:PATH or postgres://…")
+	return nil, errors.New("coordination database: unsupported URL; use sqlite:PATH or postgres://…")
 }
 
 // Backend is "postgres" or "sqlite".

@@ -71,7 +71,7 @@ func (p *place) read(ctx context.Context, conn *pgconn.PgConn, asked string) err
 		}
 	}
 	if len(path) == 0 {
-		return fmt.Errorf("%w: it names no schema that is there and that the role may use; write ?search_path=NAME, or GRANT USAGE on the schema", ErrSearchPath)
+		return fmt.Errorf("%w: it names no schema that is there and that the role may use; use ?search_path=NAME, or GRANT USAGE on the schema", ErrSearchPath)
 	}
 	p.path.Store(&path)
 	return nil
@@ -160,7 +160,7 @@ func (r relation) table() bool { return r.kind == "r" || r.kind == "p" }
 func (r relation) ours(rest []relation) error {
 	switch {
 	case !r.table():
-		return fmt.Errorf("%w: %s in the schema %s, of the role %s, is no table; drop it, or write ?search_path=NAME with the schema that is meant",
+		return fmt.Errorf("%w: %s in the schema %s, of the role %s, is not a table; drop it, or use ?search_path=NAME with the schema that is meant",
 			ErrSearchPath, SchemaTable, r.schema, r.owner)
 	case r.tie == stranger:
 		return fmt.Errorf("%w: %s in the schema %s belongs to the role %s, which owns neither that schema nor the database, and whose rights this role has not; "+
@@ -174,7 +174,7 @@ func (r relation) ours(rest []relation) error {
 // path. One that another role has made is mostly that of the Java nodes.
 func (r relation) locks(n *names, rest []relation) error {
 	if r.tie != kin && !r.table() {
-		return fmt.Errorf("%w: INT_LOCK in the schema %s, of the role %s, is no table; drop it, or write ?search_path=NAME with the schema that is meant",
+		return fmt.Errorf("%w: INT_LOCK in the schema %s, of the role %s, is not a table; drop it, or use ?search_path=NAME with the schema that is meant",
 			ErrSearchPath, r.schema, r.owner)
 	}
 	if n.migrated && r.schema == n.ours {
@@ -187,7 +187,7 @@ func (r relation) locks(n *names, rest []relation) error {
 func (r relation) first(name string, rest []relation) error {
 	for _, other := range rest {
 		if r.tie != kin && other.owner != r.owner && other.tie >= r.tie {
-			return fmt.Errorf("%w: %s is in %s, of the role %s, and in %s, of the role %s; write ?search_path=NAME with the schema that is meant, or drop the other table",
+			return fmt.Errorf("%w: %s is in %s, of the role %s, and in %s, of the role %s; use ?search_path=NAME with the schema that is meant, or drop the other table",
 				ErrSearchPath, name, r.schema, r.owner, other.schema, other.owner)
 		}
 	}

@@ -200,7 +200,7 @@ func backendOf(ctx context.Context, conn *pgconn.PgConn) (string, error) {
 // bytes, which are ours alone.
 func checkTexts(session, database string) error {
 	if session != pgsession.Encoding {
-		return fmt.Errorf("%w: client_encoding is %s in a session that has asked for UTF8; let the connection pooler set what its clients ask for, or write ALTER ROLE … SET client_encoding = 'UTF8'", ErrEncoding, session)
+		return fmt.Errorf("%w: client_encoding is %s in a session that has asked for UTF8; let the connection pooler set what its clients ask for, or use ALTER ROLE … SET client_encoding = 'UTF8'", ErrEncoding, session)
 	}
 	if database != pgsession.Encoding && database != pgsession.ASCII {
 		return fmt.Errorf("%w: its encoding is %s, which lacks characters that sources have; CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and name that in database.url", ErrEncoding, database)

@@ -95,7 +95,7 @@ func parsePostgres(text string) (*pgx.ConnConfig, error) {
 	}
 	if err != nil || unreadable != nil {
 		// The parser's error may repeat parts of the URL, and it holds a password.
-		return nil, errors.New("coordination database: the postgres:// URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+		return nil, errors.New("coordination database: the postgres:// URL cannot be read; use postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second

@@ -28,7 +28,7 @@ const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pr
 func openSQLite(o Options) (*DB, error) {
 	path := strings.TrimPrefix(o.URL, "sqlite:")
 	if path == "" || strings.HasPrefix(path, ":memory:") {
-		return nil, errors.New("coordination database: sqlite needs a file; write sqlite:PATH")
+		return nil, errors.New("coordination database: sqlite needs a file; use sqlite:PATH")
 	}
 	if !o.ReadOnly {
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {

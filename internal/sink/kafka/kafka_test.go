@@ -84,10 +84,10 @@ func TestCheck(t *testing.T) {
 	}{
 		"sound":                   {func(*settings) {}, nil},
 		"a broker without port":   {func(s *settings) { s.Brokers[1] = "a" }, map[string]string{"brokers": `"a" is no HOST:PORT`}},
-		"an illegal topic":        {func(s *settings) { setTopic(t, s, "orders/{{.Stream}}") }, map[string]string{"topic": "no name of a topic"}},
+		"an illegal topic":        {func(s *settings) { setTopic(t, s, "orders/{{.Stream}}") }, map[string]string{"topic": "not a valid name of a topic"}},
 		"a field that is unknown": {func(s *settings) { setTopic(t, s, "{{.Subject}}") }, map[string]string{"topic": "it knows {{.Stream}} alone"}},
 		"the topic of positions":  {func(s *settings) { setTopic(t, s, "positions") }, map[string]string{"topic": "topic of positions"}},
-		"illegal positions":       {func(s *settings) { s.PositionsTopic = ".." }, map[string]string{"positions-topic": "no name of a topic"}},
+		"illegal positions":       {func(s *settings) { s.PositionsTopic = ".." }, map[string]string{"positions-topic": "not a valid name of a topic"}},
 		"no replica":              {func(s *settings) { s.Replication = 0 }, map[string]string{"replication": "at least one"}},
 		"tls that is not used":    {func(s *settings) { s.TLS = field.TLS{CAFile: "x"} }, map[string]string{"tls": "security: tls"}},
 		"a user of no mechanism":  {func(s *settings) { s.SASL.User = "u" }, map[string]string{"sasl.mechanism": "scram-sha-512"}},

@@ -82,23 +82,23 @@ func (s *settings) Check(r field.Report) {
 		}
 	}
 	if !legal.MatchString(s.PositionsTopic) || strings.Trim(s.PositionsTopic, ".") == "" {
-		r.Reject("positions-topic", "this is no name of a topic; write letters, digits, . _ and -, at most 249")
+		r.Reject("positions-topic", "this is not a valid name of a topic; use letters, digits, . _ and -, at most 249")
 	} else if _, err := topicOf(s.Topic, s.PositionsTopic, "orders"); err != nil {
 		r.Reject("topic", err.Error())
 	}
 	if s.Replication == 0 {
-		r.Reject("replication", "a topic has at least one replica; write -1 for the brokers' default")
+		r.Reject("replication", "a topic has at least one replica; use -1 for the brokers' default")
 	}
 	if s.Security != "tls" && s.TLS != (field.TLS{}) {
-		r.Reject("tls", "it is not used with security: plaintext; write security: tls")
+		r.Reject("tls", "it is not used with security: plaintext; set security: tls")
 	}
 	switch named := s.SASL.User != "" && s.SASL.Password.Reveal() != ""; {
 	case s.SASL.Mechanism == "" && (s.SASL.User != "" || s.SASL.Password.Reveal() != ""):
-		r.Reject("sasl.mechanism", "there is a user, and no mechanism; write scram-sha-512, scram-sha-256 or plain, as the brokers do")
+		r.Reject("sasl.mechanism", "there is a user, and no mechanism; use scram-sha-512, scram-sha-256 or plain, as the brokers do")
 	case s.SASL.Mechanism != "" && !named:
 		r.Reject("sasl.user", "a mechanism needs user, and password or password-file")
 	case s.SASL.Mechanism == "plain" && s.Security != "tls":
-		r.Warn("security", "plain sends the password in the clear; write security: tls, or take scram-sha-512")
+		r.Warn("security", "plain sends the password in the clear; set security: tls, or take scram-sha-512")
 	}
 }
 

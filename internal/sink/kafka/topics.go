@@ -75,7 +75,7 @@ func topicOf(topic field.Template, positions, stream string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("topic cannot be made for the stream %s: %w; it knows {{.Stream}} alone", stream, err)
 	case !legal.MatchString(name) || strings.Trim(name, ".") == "":
-		return "", fmt.Errorf("topic makes %q of the stream %s, which is no name of a topic; write letters, digits, . _ and -, at most 249", name, stream)
+		return "", fmt.Errorf("topic makes %q of the stream %s, which is not a valid name of a topic; use letters, digits, . _ and -, at most 249", name, stream)
 	case name == positions:
 		return "", fmt.Errorf("topic makes %s of the stream %s, which is the topic of positions; name another in topic or positions-topic", name, stream)
 	}

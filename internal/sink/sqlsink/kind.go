@@ -50,7 +50,7 @@ func (s *settings) Check(r field.Report) {
 		r.Reject("url", err.Error())
 	}
 	if len(s.Schema) > 63 || strings.Contains(s.Schema, "\x00") {
-		r.Reject("schema", "this is no name of a schema; write one of at most 63 bytes")
+		r.Reject("schema", "this is not a valid name of a schema; set one of at most 63 bytes")
 	}
 }
 
@@ -78,7 +78,7 @@ func parse(url string) (*pgx.ConnConfig, error) {
 		return nil, fmt.Errorf("a file that the URL names cannot be read: %w", file)
 	}
 	if err != nil {
-		return nil, errors.New("this is no URL of PostgreSQL; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, " +
+		return nil, errors.New("this is not a URL of PostgreSQL; use postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, " +
 			"and encode what is no letter or digit in a password, as %40 for @")
 	}
 	if config.ConnectTimeout == 0 {

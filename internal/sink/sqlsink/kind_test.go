@@ -73,8 +73,8 @@ func TestSettingsAreJudgedWithoutAConnection(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://u:" + canary + "@h/d":                           "",
 		"postgres://u:" + canary + "@a:1,b:2/d?sslmode=verify-full": "",
-		"postgres://u:" + canary + "@h/d?sslmode=sometimes":         "this is no URL of PostgreSQL",
-		"postgres://u:" + canary + "@h:x/d":                         "this is no URL of PostgreSQL",
+		"postgres://u:" + canary + "@h/d?sslmode=sometimes":         "this is not a URL of PostgreSQL",
+		"postgres://u:" + canary + "@h:x/d":                         "this is not a URL of PostgreSQL",
 		"postgres://u@h/d?sslmode=verify-full&sslrootcert=/no/file": "a file that the URL names cannot be read",
 	} {
 		found := report{}

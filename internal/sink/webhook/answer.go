@@ -53,7 +53,7 @@ var advice = map[int]string{
 	http.StatusMisdirectedRequest:         "correct the host in url",
 	http.StatusLocked:                     "it is tried again",
 	http.StatusTooEarly:                   "it is tried again",
-	http.StatusUpgradeRequired:            "write https:// in url",
+	http.StatusUpgradeRequired:            "set https:// in url",
 	http.StatusTooManyRequests:            "lower concurrency, or have the receiver take more",
 	http.StatusUnavailableForLegalReasons: "ask who runs the receiver",
 	http.StatusServiceUnavailable:         "it is tried again",
@@ -138,7 +138,7 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 	case errors.As(err, &certificate):
 		return &outage{fmt.Errorf("the receiver's certificate is not accepted: %w; set tls.ca-file, or correct the host in url", certificate.Err)}
 	case errors.As(err, &record):
-		return &outage{errors.New("the receiver speaks no TLS; write http:// or another port in url")}
+		return &outage{errors.New("the receiver speaks no TLS; use http:// or another port in url")}
 	case errors.As(err, &dial) && (dial.Op == "dial" || dial.Op == "proxyconnect"):
 		return &outage{fmt.Errorf("the receiver cannot be reached: %w", err)}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -67,10 +67,10 @@ func (s *settings) Check(r field.Report) {
 		s.checkHost(r, u.Hostname())
 	}
 	if s.URL.Scheme == "http" && s.TLS != (field.TLS{}) {
-		r.Reject("tls", "it is not used with http://; write https:// in url")
+		r.Reject("tls", "it is not used with http://; set https:// in url")
 	}
 	if len(s.Secrets) > 2 {
-		r.Reject("secrets", "more than two; write the one that the receiver knows, and the next one while it is changed")
+		r.Reject("secrets", "more than two; set the one that the receiver knows, and the next one while it is changed")
 	}
 	for i, given := range s.Secrets {
 		if _, err := webhooks.ParseSecret(given.Secret.Reveal()); err != nil {
@@ -81,7 +81,7 @@ func (s *settings) Check(r field.Report) {
 		low := strings.ToLower(name)
 		switch {
 		case !headerName.MatchString(name):
-			r.Reject("headers", fmt.Sprintf("%q is no name of a header; write for example Authorization", name))
+			r.Reject("headers", fmt.Sprintf("%q is not a valid name of a header; use for example Authorization", name))
 		case slices.Contains(ours, low), strings.HasPrefix(low, "ce-"), strings.HasPrefix(low, "webhook-"):
 			r.Reject("headers", fmt.Sprintf("%s is set by observerd; remove it", name))
 		case strings.ContainsFunc(value.Reveal(), func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
@@ -98,7 +98,7 @@ func (s *settings) checkHost(r field.Report, host string) {
 			r.Reject("url", err.Error())
 		}
 	case plain && !strings.EqualFold(host, "localhost"):
-		r.Reject("url", "events would be sent to another host without encryption; write https://, or insecure: true")
+		r.Reject("url", "events would be sent to another host without encryption; use https://, or insecure: true")
 	}
 }
 
@@ -145,7 +145,7 @@ func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
 		findings = append(findings, kind.Finding{Warning: true, Err: errors.New(text)})
 	}
 	if len(s.Secrets) == 0 {
-		warn("there are no secrets, so the receiver cannot tell who sends events; write secrets: [{secret-file: …}], as from openssl rand -base64 32")
+		warn("there are no secrets, so the receiver cannot tell who sends events; set secrets: [{secret-file: …}], as from openssl rand -base64 32")
 	}
 	o, err := s.options()
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
 		return append(findings, kind.Finding{Err: explained(ctx, err, o.Timeout)})
 	}
 	if r.URL.User != nil {
-		warn("url has an account, which proxies and receivers may log; write headers: {Authorization: …}")
+		warn("url has an account, which proxies and receivers may log; set headers: {Authorization: …}")
 	}
 	if proxy, err := http.ProxyFromEnvironment(r); err != nil || proxy != nil {
 		warn("requests go through the proxy that the environment names, so it was not tried whether the receiver can be reached, and the proxy decides which addresses are")

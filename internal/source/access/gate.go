@@ -115,7 +115,7 @@ func (g *credentialGate) Refusal(ctx context.Context) error {
 			continue
 		}
 		return &observer.Fault{Class: observer.ClassCredentials, Code: row.Code(), Err: fmt.Errorf(
-			"the account %s was refused (%s; node %s, at %s) and is not tried any more; write the right password and restart, or 'observerd observers resume' one of its observers",
+			"the account %s was refused (%s; node %s, at %s) and is not tried any more; use the right password and restart, or 'observerd observers resume' one of its observers",
 			g.id, row.Reason, row.Node, row.RefusedAt.UTC().Format(time.RFC3339))}
 	}
 	return nil

@@ -22,7 +22,7 @@ func checkKey(s source.Selection) error {
 	for _, i := range s.Key {
 		if c := s.Columns[i]; kindOf(c.Type) == kindFloat {
 			return fmt.Errorf("column %[1]s of type %[2]s cannot be part of a key: the server finds no row by the decimal text of such a value; "+
-				"write a key of exact columns, such as an integer or DECIMAL, or read a query that selects CAST(%[1]s AS DECIMAL(20,6)) AS %[1]s, "+
+				"use a key of exact columns, such as an integer or DECIMAL, or read a query that selects CAST(%[1]s AS DECIMAL(20,6)) AS %[1]s, "+
 				"with as many decimals as tell the rows apart", c.Name, c.Type)
 		}
 	}

@@ -18,7 +18,7 @@ func tlsConfig(p map[string]string, host string) (config *tls.Config, fallback b
 	case mode == "" && files:
 		mode = "true"
 	case mode == "false" && files, mode == "preferred" && files:
-		return nil, false, fmt.Errorf("mysql url: with tls=%s the parameters ssl-… have no effect; write tls=true", mode)
+		return nil, false, fmt.Errorf("mysql url: with tls=%s the parameters ssl-… have no effect; set tls=true", mode)
 	}
 	config = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	switch mode {

@@ -15,7 +15,7 @@ import (
 
 // errURL says nothing of the text that it is about: the parser's own messages
 // quote it, password included.
-var errURL = errors.New("mysql url cannot be read: write mysql://user:password@host:port/database, with special characters of the password percent-encoded")
+var errURL = errors.New("mysql url cannot be read: use mysql://user:password@host:port/database, with special characters of the password percent-encoded")
 
 const defaultPort = "3306"
 
@@ -42,7 +42,7 @@ func parseURL(text string) (address, error) {
 		return address{}, errURL
 	}
 	if database == "" {
-		return address{}, errors.New("mysql url names no database: write mysql://user:password@host:port/database")
+		return address{}, errors.New("mysql url names no database: use mysql://user:password@host:port/database")
 	}
 	parameters, err := readParameters(u.RawQuery)
 	if err != nil {

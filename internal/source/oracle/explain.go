@@ -81,10 +81,10 @@ func planned(lines [][]string) (o others) {
 func (o others) warnings() []string {
 	var w []string
 	if o.remote {
-		w = append(w, "Rows come over a database link, and the transactions of the other database cannot be seen here: write overlap, longer than those.")
+		w = append(w, "Rows come over a database link, and the transactions of the other database cannot be seen here: use overlap, longer than those.")
 	}
 	if o.materialized {
-		w = append(w, "Rows come from a materialized view, which shows them when it is refreshed: write overlap, longer than the time between two refreshes.")
+		w = append(w, "Rows come from a materialized view, which shows them when it is refreshed: use overlap, longer than the time between two refreshes.")
 	}
 	if o.unknown {
 		w = append(w, "What a view or query reads is not looked up, so the horizon is the clock less the overlap. Write overlap: "+

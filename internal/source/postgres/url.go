@@ -15,7 +15,7 @@ import (
 
 // errURL says nothing of the text that it is about: the parsers' own messages
 // quote it, password included.
-var errURL = errors.New("postgres url cannot be read: write postgres://user:password@host:port/database, with special characters of the password percent-encoded")
+var errURL = errors.New("postgres url cannot be read: use postgres://user:password@host:port/database, with special characters of the password percent-encoded")
 
 func parseURL(text string) (*pgxpool.Config, error) {
 	parsed, err := url.Parse(text)
@@ -35,7 +35,7 @@ func parseURL(text string) (*pgxpool.Config, error) {
 	if leaks(parsed, reason.Error()) {
 		return nil, errURL
 	}
-	return nil, fmt.Errorf("postgres url: %w; write another value at url, or remove it", reason)
+	return nil, fmt.Errorf("postgres url: %w; use another value at url, or remove it", reason)
 }
 
 // readPassfile reports whether a file that is to hold the password can be read. The

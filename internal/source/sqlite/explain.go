@@ -65,7 +65,7 @@ func (s session) fullScans(ctx context.Context, table string, lines []string) ([
 		if name == "q" { // the alias of what the observer names
 			name = table
 		}
-		// An alias is no table, and what a view costs to count is unknown.
+		// An alias is not a table, and what a view costs to count is unknown.
 		tables, err := column[string](ctx, s.db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = $1 COLLATE NOCASE", name)
 		if err != nil || len(tables) == 0 {
 			continue

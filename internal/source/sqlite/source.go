@@ -63,9 +63,9 @@ func parseURL(text string) (string, error) {
 	path = strings.TrimPrefix(path, "//")
 	switch {
 	case !ok || path == "":
-		return "", errors.New("sqlite url cannot be read: write sqlite:path/to/file.db")
+		return "", errors.New("sqlite url cannot be read: use sqlite:path/to/file.db")
 	case strings.ContainsAny(path, "?\x00"):
-		return "", errors.New("sqlite url takes no parameters: write sqlite:path/to/file.db")
+		return "", errors.New("sqlite url takes no parameters: use sqlite:path/to/file.db")
 	case strings.HasPrefix(path, ":"):
 		return "", errors.New("sqlite url names a database in memory, which no other process can fill")
 	}

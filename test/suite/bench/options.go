@@ -132,7 +132,7 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("%q is not a flag", rest[0])
 	}
 	if o.runs < 1 {
-		return fmt.Errorf("-runs %d measures nothing; write a number above 0", o.runs)
+		return fmt.Errorf("-runs %d measures nothing; use a number above 0", o.runs)
 	}
 	for _, name := range o.only {
 		if !slices.Contains(names(), name) {

@@ -31,7 +31,7 @@ func (t Target) Check() error {
 	case t.Password == "":
 		return errors.New("the password is missing: without one the driver would log on as the operating system's user")
 	case strings.EqualFold(t.User, "sys"):
-		return errors.New("user SYS is refused, it would log on AS SYSDBA: write an account that may only read")
+		return errors.New("user SYS is refused, it would log on AS SYSDBA: use an account that may only read")
 	}
 	if err := t.checkDatabase(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (t Target) Check() error {
 	case t.Wallet == "" && t.WalletPassword != "":
 		return errors.New("wallet-password is given without a wallet")
 	case t.Wallet != "" && !t.TLS:
-		return errors.New("a wallet is given, but no TLS: write ssl=true")
+		return errors.New("a wallet is given, but no TLS: set ssl=true")
 	case t.Wallet != "" && t.Service == "" && !service.MatchString(t.Descriptor):
 		return errors.New("a wallet needs the service's name, not an SID")
 	}
@@ -56,7 +56,7 @@ func (t Target) checkDatabase() error {
 	}
 	switch {
 	case names == 0:
-		return errors.New("the database's name is missing: write its service after the host, or ?sid=…")
+		return errors.New("the database's name is missing: set its service after the host, or ?sid=…")
 	case names > 1:
 		return errors.New("only one of service, sid and connect may be given")
 	case t.Service != "" && !plainName.MatchString(t.Service):
@@ -81,7 +81,7 @@ func (t Target) checkDescriptor() error {
 	case len(t.Servers) > 0:
 		return errors.New("a descriptor names its own hosts: leave out host and server")
 	case !balanced(t.Descriptor):
-		return errors.New("the descriptor's parentheses do not match: write (DESCRIPTION=…)")
+		return errors.New("the descriptor's parentheses do not match: use (DESCRIPTION=…)")
 	case !address.MatchString(t.Descriptor):
 		return errors.New("the descriptor has no (HOST=…)")
 	case !database.MatchString(t.Descriptor):

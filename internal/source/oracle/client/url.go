@@ -13,7 +13,7 @@ import (
 
 // errURL says nothing of the text that it is about: the parser's own messages
 // quote it, password included.
-var errURL = errors.New("write oracle://user:password@host:port/service, with special characters of user and password percent-encoded")
+var errURL = errors.New("use oracle://user:password@host:port/service, with special characters of user and password percent-encoded")
 
 // options are what may follow the question mark; case does not count, and "_"
 // or a space are as good as "-".
@@ -147,7 +147,7 @@ func known(written string) (string, error) {
 		return "", errors.New("there is an unknown option: " + all)
 	}
 	if near := source.Nearest(name, options); len(near) > 0 {
-		return "", fmt.Errorf("option %q is unknown: write %s", written, near[0])
+		return "", fmt.Errorf("option %q is unknown: use %s", written, near[0])
 	}
 	return "", fmt.Errorf("option %q is unknown: %s", written, all)
 }

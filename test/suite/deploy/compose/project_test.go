@@ -31,7 +31,7 @@ func environment(t *testing.T, s types.ServiceConfig) []string {
 	var environ []string
 	for name, value := range s.Environment {
 		if value == nil {
-			t.Errorf("%s: the variable %s has no value; write one, or a default", s.Name, name)
+			t.Errorf("%s: the variable %s has no value; set one, or a default", s.Name, name)
 			continue
 		}
 		environ = append(environ, name+"="+*value)

@@ -112,7 +112,7 @@ func TestPortsAreOnLoopback(t *testing.T) {
 	for name, s := range load(t, everything).Services {
 		for _, p := range s.Ports {
 			if ip := net.ParseIP(p.HostIP); !ip.IsLoopback() {
-				t.Errorf("%s publishes %s on %q; write 127.0.0.1", name, p.Published, p.HostIP)
+				t.Errorf("%s publishes %s on %q; use 127.0.0.1", name, p.Published, p.HostIP)
 			}
 			if other := taken[p.Published]; other != "" {
 				t.Errorf("%s and %s both want port %s", name, other, p.Published)
