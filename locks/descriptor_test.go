@@ -104,7 +104,7 @@ func TestTextsThatAreNoLocks(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      `lock is not a lock; use lock:MODE:`,
 		"page:1":                                "is not a lock; use lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3, or a name without colons",
-		" nightly":                              "has blanks around it",
+		"	nightly":                              "has blanks around it",
 		"lock:exclusive:page:extracting":        "is not a lock",
 		"lock:exclusive:page:extracting:":       "resources have nothing as number 1",
 		"lock:exclusive::extracting:a":          "subject is missing",

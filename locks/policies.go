@@ -199,7 +199,7 @@ func (p Policy) breach(d Descriptor, explicit bool) string {
 		if i < 0 {
 			return ""
 		}
-		detail = fmt.Sprintf("the metadata %s is missing; write it", p.Metadata[i])
+		detail = fmt.Sprintf("the metadata %s is missing; set it", p.Metadata[i])
 	}
 	return p.because(detail)
 }

@@ -25,7 +25,7 @@ func TestPoliciesRefuseBeforeTheProviderIsAsked(t *testing.T) {
 		"policy extraction-ttl: the TTL is missing; set one of at most 5m0s":                          {Subject: "page", Predicate: "extracting"},
 		"policy exclusive-audits: Audits require exclusive locks (the mode is shared; use exclusive)": {Subject: "audit", Predicate: "reading", Mode: locks.Shared},
 		"policy invoices: Invoices are audited (the TTL is 1s; use 10s or more)":                      {Subject: "invoice", Predicate: "processing", TTL: time.Second},
-		"policy invoices: Invoices are audited (the metadata purpose is missing; write it)":           {Subject: "invoice", Predicate: "processing", Metadata: map[string]string{"scope": "x"}},
+		"policy invoices: Invoices are audited (the metadata purpose is missing; set it)":             {Subject: "invoice", Predicate: "processing", Metadata: map[string]string{"scope": "x"}},
 		"lock:shared:schema:reading:a breaks the policy readers: the TTL is 2m0s; use 1m0s or less":   {Subject: "schema", Predicate: "reading", Mode: locks.Shared, TTL: 2 * time.Minute},
 	} {
 		d.Resources = []string{"a"}

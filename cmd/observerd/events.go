@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // lookEvery is the time between two looks at the event log.
@@ -53,18 +52,13 @@ With -f it may be called before the first node has made the tables: it waits for
 	cmd.Flags().StringVar(&from, "from", "", "the first `event`, by its sequence, or by a time such as 2026-11-20 or 2026-11-20T09:00:00Z")
 	cmd.Flags().Var(positive(&o.Since), "since", "events of this time until now, such as 2h")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		begins := 0
-		for _, flag := range []string{"limit", "from", "since"} {
-			if cmd.Flags().Changed(flag) {
-				begins++
-			}
-		}
+		given := cmd.Flags().Changed
 		switch {
-		case begins > 1:
+		case given("limit") && given("from"), given("limit") && given("since"), given("from") && given("since"):
 			return usageError{errors.New("--limit, --from and --since exclude each other")}
 		case o.Last < 0:
 			return usageError{errors.New("--limit is negative; set 0 or more")}
-		case cmd.Flags().Changed("from"):
+		case given("from"):
 			var err error
 			if o.FromSeq, o.From, err = parseFrom(from); err != nil {
 				return err
@@ -94,8 +88,10 @@ func (c *cli) tail(ctx context.Context, timeout time.Duration, o admin.TailOptio
 		case !said:
 			fmt.Fprintf(c.stderr, "waiting: %v\n", err)
 		}
-		if !wait.For(ctx, lookEvery) {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-time.After(lookEvery):
 		}
 	}
 }

@@ -164,7 +164,7 @@ func mutateNode(n *yaml.Node, path string, made func(what string)) {
 // The forms of what validate says.
 var (
 	placed  = regexp.MustCompile(`^(?:\S+\.yaml(?::\d+:\d+)?|(?:observer|source) \S+|sources\.\S+ .*|database[. ]?\S*|node|sinks\[\d+\]\S*(?: \(sink \S+\))?|http\S*): `)
-	remedy  = regexp.MustCompile(`[;:,] (?:[a-z0-9 -]+ )?(?:write|run|remove|name|set|quote|create|correct|close|indent|start from|begin each|grant|there is|make|the primary key is|is it)\b`)
+	remedy  = regexp.MustCompile(`[;:,] (?:[a-z0-9 -]+ )?(?:use|add|write|run|remove|name|set|quote|create|correct|close|indent|start from|begin each|grant|there is|make|the primary key is|is it)\b`)
 	closing = regexp.MustCompile(`^\S+: (?:\d+ mistakes?; the databases were not asked|no mistakes; the databases were not asked|\d+ observers? (?:is|are) ready|\d+ of \d+ observers? (?:is|are) not ready|no observer is enabled)(?:; .*)?$`)
 )
 

@@ -362,7 +362,7 @@ are no secrets in it.`,
 	})
 }
 
-func printDetails(w io.Writer, p painter, d admin.ObserverDetails) error {
+func printDetails(w io.Writer, p painter, d status.ObserverDetails) error {
 	o, now := d.Observer, d.At
 	state := stateOf(now, o)
 	if o.Pause != nil {
@@ -383,7 +383,7 @@ func printDetails(w io.Writer, p painter, d admin.ObserverDetails) error {
 		actSection(now, d.Acts))...))
 }
 
-func definitionSection(d admin.ObserverDetails) section {
+func definitionSection(d status.ObserverDetails) section {
 	s := section{title: "DEFINITION", headings: []string{"KEY", "VALUE"}}
 	for _, setting := range d.Definition {
 		s.rows = append(s.rows, []string{setting.Key, oneLine(setting.Value)})
@@ -394,8 +394,8 @@ func definitionSection(d admin.ObserverDetails) section {
 	return s
 }
 
-func actSection(now time.Time, acts []admin.Act) section {
-	return sectionOf("WHAT OPERATORS DID", []string{"WHEN", "WHO", "WHAT", "DETAIL"}, acts, func(a admin.Act) []string {
+func actSection(now time.Time, acts []status.Act) section {
+	return sectionOf("WHAT OPERATORS DID", []string{"WHEN", "WHO", "WHAT", "DETAIL"}, acts, func(a status.Act) []string {
 		return []string{ago(now, a.At), oneLine(a.Actor), a.Action, orDash(oneLine(a.Detail))}
 	})
 }

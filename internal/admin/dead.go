@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -257,18 +258,18 @@ func adviseDead(o config.Observer, err error) error {
 type ActFilter = lockdb.ActFilter
 
 // Acts returns what operators did, newest first.
-func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
+func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]status.Act, error) {
 	if err := op.ready(ctx); err != nil {
 		return nil, err
 	}
 	return op.acts(ctx, f)
 }
 
-func (op *Operator) acts(ctx context.Context, f ActFilter) ([]Act, error) {
+func (op *Operator) acts(ctx context.Context, f ActFilter) ([]status.Act, error) {
 	found, err := op.db.Operations().Acts(ctx, f)
-	acts := make([]Act, len(found))
+	acts := make([]status.Act, len(found))
 	for i, a := range found {
-		acts[i] = Act(a)
+		acts[i] = status.Act(a)
 	}
 	return acts, err
 }

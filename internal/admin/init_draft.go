@@ -138,7 +138,7 @@ func (d *draft) byTime() {
 		d.note("Warning: no default, trigger or ON UPDATE is seen that sets %s, and polls do not see a row that is written later with an earlier one; "+
 			"reconcile-at looks for such rows once a day. If every writer sets it, remove that.", c.Name)
 	case d.detect == config.DetectChange && c.OnUpdate != source.Yes && c.Trigger != source.Yes:
-		d.note("Its default sets %s of a new row; a change is seen if its writer sets it again. If some do not, write detect: snapshot.", c.Name)
+		d.note("Its default sets %s of a new row; a change is seen if its writer sets it again. If some do not, use detect: snapshot.", c.Name)
 	}
 	if c.Indexed == source.No {
 		d.note("Warning: no index begins with %s, so every poll reads the whole table; one on (%s) would help.",

@@ -85,8 +85,7 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, strings.Join(d.Order(), ", "))
 	}
 	if !d.HorizonExact && o.Overlap == nil {
-		j.warn("the source cannot tell all open transactions that may write there; a row that an unseen one commits more than a minute after its %s is lost: "+
-			"use overlap, longer than any of those", d.Timestamp)
+		j.warn("open transactions are not all visible here: set overlap longer than your longest transaction, or rows that commit more than a minute after their %s are missed", d.Timestamp)
 	}
 }
 

@@ -186,7 +186,7 @@ func TestWhatLockProvidersLack(t *testing.T) {
 		"of the database":  {func(ctx context.Context) error { _, err := system("database").Sweep(ctx, time.Hour); return err }, "lock provider database: sqlite has nothing to sweep: ", wiring.Misused},
 		"a list":           {func(ctx context.Context) error { _, err := system("hall").Find(ctx, locks.Filter{}); return err }, "lock provider hall: find locks: not supported", wiring.Misused},
 		"a release":        {func(ctx context.Context) error { return system("hall").Release(ctx, d, "a", admin.By{}) }, "lock provider hall: lockers does not list its locks: ", wiring.Misused},
-		"an unknown one":   {func(ctx context.Context) error { _, err := system("x").Open(ctx); return err }, `there is no lock provider "x"; use one of database, gate, hall`, wiring.Misused},
+		"an unknown one":   {func(ctx context.Context) error { _, err := system("x").Open(ctx); return err }, `there is no lock provider "x"; there is database, gate, hall`, wiring.Misused},
 		"one that is near": {func(ctx context.Context) error { return system("hal").Release(ctx, d, "a", admin.By{}) }, `there is no lock provider "hal"; is it hall?`, wiring.Misused},
 		"one that is shut": {func(ctx context.Context) error { _, err := system("gate").Open(ctx); return err }, "lock provider gate: there is no key to it", wiring.Misconfigured},
 	} {

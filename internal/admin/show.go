@@ -13,18 +13,12 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// ObserverDetails and Act are parts of a [Report], see package status.
-type (
-	ObserverDetails = status.ObserverDetails
-	Act             = status.Act
-)
-
 // Show returns all that is known of an observer. Its error is a
 // [*wiring.UnknownIDError] where neither configuration nor database has the id.
-func (op *Operator) Show(ctx context.Context, id string) (ObserverDetails, error) {
+func (op *Operator) Show(ctx context.Context, id string) (status.ObserverDetails, error) {
 	r, err := op.Report(ctx)
 	if err != nil {
-		return ObserverDetails{}, err
+		return status.ObserverDetails{}, err
 	}
 	i := slices.IndexFunc(r.Observers, func(o status.Observer) bool { return o.ID == id })
 	if i < 0 {
@@ -32,7 +26,7 @@ func (op *Operator) Show(ctx context.Context, id string) (ObserverDetails, error
 		for _, o := range r.Observers {
 			known = append(known, o.ID)
 		}
-		return ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: known}
+		return status.ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: known}
 	}
 	return wiring.Details(ctx, op.db, op.cfg, r, i)
 }

@@ -87,7 +87,7 @@ func TestAnotherKindOfSink(t *testing.T) {
 		return cfg, err
 	}
 	for sinks, want := range map[string]string{
-		`{id: mine, type: collecting}`:                                  "label is missing; write it",
+		`{id: mine, type: collecting}`:                                  "label is missing; set it",
 		`{id: mine, type: collecting, label: a, url: "http://h"}`:       "use https://HOST",
 		`{id: mine, type: collecting, label: a, tls: {ca-file: /none}}`: "sinks[0].tls.ca-file: the file does not exist",
 		`{id: mine, type: collecting, label: a, body: "{{.Nothing}}"}`:  "line 1 of the template: <.Nothing> has no value here",

@@ -37,7 +37,7 @@ func (c observerChecker) checkObservers(cfg *Config) {
 		c.checkTimes(path, o, cfg.Scheduler)
 	}
 	if len(cfg.Observers) == 0 && c.OK("observers") {
-		c.Warn("observers", "there are no observers, so nothing will be polled; write some below observers")
+		c.Warn("observers", "there are no observers, so nothing will be polled; add some below observers")
 	}
 }
 
@@ -60,7 +60,7 @@ func (c observerChecker) checkSource(path, source string, sources map[string]Sou
 	}
 	known := slices.Sorted(maps.Keys(sources))
 	if len(known) == 0 {
-		c.Reject(key, "there is no source; write one below sources")
+		c.Reject(key, "there is no source; add one below sources")
 		return
 	}
 	c.Reject(key, "there is no source "+quote(source)+"; "+nearest.Suggest(source, known))

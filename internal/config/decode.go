@@ -92,7 +92,7 @@ func (d decoder) leaf(p place, value any) {
 	}
 	if value == nil {
 		if p.tag.Get("required") != "" && d.OK(p.at, p.at+"-file") && (!p.file || d.texts[p.at+"-file"] == nil) {
-			d.Reject(p.at, p.key+" is missing; write it")
+			d.Reject(p.at, p.key+" is missing; set it")
 		}
 		return
 	}

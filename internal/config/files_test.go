@@ -126,8 +126,8 @@ func TestMistakesOfSeveralFiles(t *testing.T) {
 			`a.yaml:1:14: "loud" is not a level; use debug, info, warn or error
 b.yaml:2:15: "loud" is not a format; use auto, tint or json
 b.yaml:2:21: unknown key "colour"; use one of level, format, cycles
-warning: b.yaml, a.yaml: there are no observers, so nothing will be polled; write some below observers
-warning: b.yaml, a.yaml: there are no sinks, so events stay in the event log; write some below sinks
+warning: b.yaml, a.yaml: there are no observers, so nothing will be polled; add some below observers
+warning: b.yaml, a.yaml: there are no sinks, so events stay in the event log; add some below sinks
 `},
 		"syntax": {map[string]string{"a.yaml": "a: [", "b.yaml": "", "c.yaml": "log: {level: loud}"}, []string{"a.yaml", "b.yaml", "c.yaml", "d.yaml", "e"},
 			`a.yaml:1:1: did not find expected node content; use a value here, or quote it

@@ -96,14 +96,14 @@ func TestBadLockProviders(t *testing.T) {
 		"the name of the database": {providers: `{id: database, type: cellar}`, want: "config.yaml:1:26: the coordination database has this id, and is always there; choose another"},
 		"an id twice":              {providers: first + `{id: a, type: cellar}`, want: `config.yaml:1:66: a lock provider "a" is there already, at config.yaml:1:26; use another`},
 		"one place":                {providers: first + `{id: b, type: vault, url: "vault://h"}`, want: "config.yaml:1:87: a lock provider that keeps its locks in this place is there already, at config.yaml:1:47; use another"},
-		"no type":                  {providers: `{id: a}`, want: "config.yaml:1:21: type is missing; write it"},
+		"no type":                  {providers: `{id: a}`, want: "config.yaml:1:21: type is missing; set it"},
 		"a type nearby":            {providers: `{id: a, type: valt, url: "vault://h"}`, want: `config.yaml:1:35: "valt" is not vault or cellar; use vault`},
 		"a type without a kind":    {providers: `{id: a, type: redis}`, want: "config.yaml:1:35: this program has no kind of lock provider; remove this entry", with: none},
 		"a key of another":         {providers: `{id: a, type: cellar, depth: 2}`, want: `config.yaml:1:43: unknown key "depth"; a lock provider of type cellar has none; remove it, or set type: vault`},
 		"a check":                  {providers: `{id: a, type: vault, url: "vault://h", depth: 7}`, want: "config.yaml:1:67: there is no seventh floor; use 6"},
 		"no section":               {providers: `a`, want: "config.yaml:1:21: "},
 		"a password for all":       {providers: `{id: a, type: vault, url: "vault://u:hunter2@h"}`, want: "config.yaml:1:47: locks.providers[0].url holds a password, and every user of this host may read this file (mode 0600); run chmod 640 config.yaml, or use ${NAME} for it, or url-file", with: everybody},
-		"a mistake in policies":    {providers: `{id: a}`, want: "config.yaml:1:1: no policy\nconfig.yaml:1:21: type is missing; write it", with: strict},
+		"a mistake in policies":    {providers: `{id: a}`, want: "config.yaml:1:1: no policy\nconfig.yaml:1:21: type is missing; set it", with: strict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -205,7 +205,7 @@ func (r resolver) completeSecret(p place) {
 	}
 	why := setScalar(p, text)
 	if why == "" && text == "" && p.tag.Get("required") != "" {
-		why = p.key + " is empty; write it"
+		why = p.key + " is empty; set it"
 	}
 	if why != "" {
 		r.Reject(at, why)

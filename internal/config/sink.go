@@ -64,7 +64,7 @@ func (l *loader) checkSinks(sinks []Sink, observers []Observer) {
 	}
 	l.checkFamily("sinks", "sink", "a sink that writes to this place", members)
 	if len(sinks) == 0 && l.OK("sinks") {
-		l.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
+		l.Warn("sinks", "there are no sinks, so events stay in the event log; add some below sinks")
 	}
 }
 

@@ -118,11 +118,11 @@ func (r reader) value(n *yaml.Node, p place) any {
 	}
 	switch p.shape() {
 	case section:
-		if r.Is(n, yaml.MappingNode, path, "a section; write its keys below it") {
+		if r.Is(n, yaml.MappingNode, path, "a section; set its keys below it") {
 			return r.section(n, p.value, path)
 		}
 	case table:
-		if r.Is(n, yaml.MappingNode, path, "a section; write names below it, each with its keys") {
+		if r.Is(n, yaml.MappingNode, path, "a section; add names below it, each with its keys") {
 			return r.table(n, p.value.Type().Elem(), path)
 		}
 	case list:
@@ -130,7 +130,7 @@ func (r reader) value(n *yaml.Node, p place) any {
 			return r.list(n, p.value.Type().Elem(), path)
 		}
 	case pairs:
-		if r.Is(n, yaml.MappingNode, path, "a section; write names below it, each with one text") {
+		if r.Is(n, yaml.MappingNode, path, "a section; add names below it, each with one text") {
 			return r.pairs(n, p)
 		}
 	case words:
@@ -164,7 +164,7 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 		at := fmt.Sprintf("%s[%d]", path, len(values))
 		r.SetOrigin(at, yamlfile.Position(item))
 		if yamlfile.IsNull(item) {
-			r.Reject(at, "this entry is empty; write its keys, or remove it")
+			r.Reject(at, "this entry is empty; set its keys, or remove it")
 		}
 		values = append(values, r.value(item, place{at: at, value: reflect.New(t).Elem()}))
 	}

@@ -19,10 +19,10 @@ func table(x *input, f *findings) {
 	t := x.Table
 	if t.Schema == "" {
 		if x.Schema.Current > 0 {
-			f.add(Problem, "there is not a table INT_LOCK in the search path", "No node can take a lock.",
+			f.add(Problem, "there is no table INT_LOCK in the search path", "No node can take a lock.",
 				"Was it dropped, or is it in another schema? Set search_path in database.url (…?search_path=NAME).")
 		} else {
-			f.add(Note, "there is not a table INT_LOCK yet", "", "The first migration makes it. If Java nodes lock in this database, theirs is in another schema: set search_path in database.url (…?search_path=NAME).")
+			f.add(Note, "there is no table INT_LOCK yet", "", "The first migration makes it. If Java nodes lock in this database, theirs is in another schema: set search_path in database.url (…?search_path=NAME).")
 		}
 		return
 	}

@@ -21,7 +21,7 @@ func TestHealthyTables(t *testing.T) {
 			healthy(t, found, superuser, "nodes")
 			says(t, found, "schema", doctor.Note, "no node of observerd has worked with this database yet")
 			if name == "none" {
-				says(t, found, "lock-table", doctor.Note, "there is not a table INT_LOCK yet")
+				says(t, found, "lock-table", doctor.Note, "there is no table INT_LOCK yet")
 			}
 			p.migrate(t)
 			found = p.examine(t, 0)
@@ -67,7 +67,7 @@ func TestSickTables(t *testing.T) {
 		{"a column more that must be filled", []string{springSix, `ALTER TABLE int_lock ADD note TEXT NOT NULL`}, doctor.Problem, []string{"must be filled in"}},
 		{"a view", []string{springSix, `ALTER TABLE int_lock RENAME TO locks`, `CREATE VIEW int_lock AS SELECT * FROM locks`}, doctor.Problem, []string{"is not a table"}},
 		{"two tables", []string{springSix, `CREATE SCHEMA java`, `CREATE TABLE java.int_lock (LIKE int_lock)`}, doctor.Note, []string{"in the schema public; there is another one in java"}},
-		{"in another schema", []string{`CREATE SCHEMA java`, `CREATE TABLE java.int_lock (id INTEGER)`}, doctor.Note, []string{"there is not a table INT_LOCK yet", "search_path"}},
+		{"in another schema", []string{`CREATE SCHEMA java`, `CREATE TABLE java.int_lock (id INTEGER)`}, doctor.Note, []string{"there is no table INT_LOCK yet", "search_path"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +81,6 @@ func TestTableThatIsGone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *subject) {
 		p.exec(t, `DROP TABLE int_lock`)
-		says(t, p.examine(t, 0), "lock-table", doctor.Problem, "there is not a table INT_LOCK")
+		says(t, p.examine(t, 0), "lock-table", doctor.Problem, "there is no table INT_LOCK")
 	})
 }

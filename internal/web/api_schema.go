@@ -21,7 +21,7 @@ var openAPI = sync.OnceValues(func() (map[string]any, error) {
 	if err := json.Unmarshal(openAPIText, &document); err != nil {
 		return nil, err
 	}
-	schemas := document["components"].(map[string]any)["schemas"].(map[string]any) //nolint:errcheck,forcetypeassert // It is a part of the program.
+	schemas := document["components"].(map[string]any)["schemas"].(map[string]any) //nolint:forcetypeassert // It is a part of the program.
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[status.Report](), reflect.TypeFor[status.ObserverDetails](), reflect.TypeFor[status.HeldLock](), reflect.TypeFor[problem](),
 	} {
@@ -69,6 +69,9 @@ func objectOf(t reflect.Type, named map[string]any) map[string]any {
 	properties, required := make(map[string]any), []any{}
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		schema := schemaOf(field.Type, named)
 		if options == "" {
 			required = append(required, name)

@@ -189,7 +189,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A logon that is given up has ended as long as there is not a socket; later, the
+// A logon that is given up has ended as long as there is no socket; later, the
 // server may have the password, and nobody knows what it makes of that.
 func TestGateHearsOfTheEndOfLogonsThatAreGivenUp(t *testing.T) {
 	t.Parallel()

@@ -136,7 +136,7 @@ func primaryKeys(t *testing.T, f Fixture) {
 	if _, err := f.Unreachable.PrimaryKey(t.Context(), observer.Query{Table: "order_lines"}); !errors.Is(err, observer.ErrUnreachable) {
 		t.Errorf("of an unreachable database: %v", err)
 	}
-	if _, err := observer.WithKey(t.Context(), f.Source, observer.Query{Table: "keyless"}); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "write key") {
+	if _, err := observer.WithKey(t.Context(), f.Source, observer.Query{Table: "keyless"}); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "set key") {
 		t.Errorf("without a primary key: %v", err)
 	}
 }

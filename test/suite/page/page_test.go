@@ -46,7 +46,7 @@ func tellsAll(tab *tab) {
 	tab.judges("failing")
 	tab.shows("payments", "does not exist", "observerd observers show payments")
 	tab.shows("returns", "poison", "observerd dead list --observer returns")
-	for _, runbook := range []string{"ObserverdTypeNotSucceeding", "ObserverdDeadEvents"} {
+	for _, runbook := range []string{"ObserverdTypeNotSucceeding", "ObserverdOnlyPoison"} {
 		tab.until(fmt.Sprintf(`all('a[href]').some(e => e.href.includes(%q))`, runbook))
 	}
 	tab.shows("orders", "shop")

@@ -198,7 +198,7 @@ func TestCallerGivesUpConnecting(t *testing.T) {
 	took(soon)
 }
 
-// A logon that is given up has ended as long as there is not a socket; later, the
+// A logon that is given up has ended as long as there is no socket; later, the
 // database may have the password, and nobody knows what it makes of that.
 func TestGateHearsOfTheEndOfLogonsThatAreGivenUp(t *testing.T) {
 	s := start(t)
