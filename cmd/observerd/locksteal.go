@@ -69,7 +69,7 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 	command := args[1:]
 	switch {
 	case len(command) > 0 && cmd.ArgsLenAtDash() != 1:
-		return usageError{errors.New("set one lock, and a command after --")}
+		return usageError{errors.New("name one lock, and a command after --")}
 	case s.grace <= 0:
 		return usageError{s.wrongGrace()}
 	case len(command) > 0 && cmd.Flags().Changed("output"):

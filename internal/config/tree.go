@@ -180,7 +180,7 @@ func (r reader) unknown(key *yaml.Node, known []place, path string, family famil
 
 func (r reader) suggest(key string, known []place, path string, family family) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
-		return "use each part as a key of its own, one below the other"
+		return "write each part as a key of its own, one below the other"
 	}
 	if other, ok := family.with(key); ok {
 		return "a " + family.section + " of type " + family.kind + " has none; remove it, or set type: " + other

@@ -221,7 +221,7 @@ func (o origin) beganAt(ctx context.Context) (string, error) {
 func (o origin) cursorAt(ctx context.Context, at time.Time) (string, error) {
 	cursor, err := o.src.CursorAt(ctx, o.query(), at)
 	if err != nil {
-		return "", failed(ctx, "use an instant as a cursor", err)
+		return "", failed(ctx, "write an instant as a cursor", err)
 	}
 	return cursor, nil
 }

@@ -153,7 +153,7 @@ func TestBeforeSearchesByTime(t *testing.T) {
 			t.Parallel()
 			db := migrated(t, url)
 			for seq := int64(11); seq <= 40; seq++ {
-				_, err := db.Exec(t.Context(), "use an event", db.Rendering().SQL(`
+				_, err := db.Exec(t.Context(), "write an event", db.Rendering().SQL(`
 					INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, logged_at, data)
 					VALUES ('orders', $1, $2, 't', 's', 1, 'new', $3, $3, '{}')`),
 					seq, uuid.NewString(), db.TimeArg(begin.Add(time.Duration(seq)*time.Hour)))

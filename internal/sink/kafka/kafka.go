@@ -261,7 +261,7 @@ func (s *Sink) attempt(ctx context.Context, records []*kgo.Record) error {
 	_ = s.client.Flush(flush) // Its error is of flush, whose cause says more.
 	switch err := context.Cause(flush); {
 	case ctx.Err() != nil:
-		return s.explained(ctx, "use a transaction", context.Cause(ctx))
+		return s.explained(ctx, "write a transaction", context.Cause(ctx))
 	case err != nil:
 		return err
 	}
