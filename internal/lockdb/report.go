@@ -185,8 +185,9 @@ func statusLock(l HeldLock) status.Lock {
 	if l.Holders > 0 {
 		s.Holder = fmt.Sprintf("%d holders", l.Holders)
 	}
-	if parts := strings.SplitN(l.Descriptor, ":", 4); len(parts) == 4 { // "lock:mode:subject:…"
-		s.Mode, s.Subject = parts[1], strings.NewReplacer("%3A", ":", "%25", "%").Replace(parts[2])
+	if parts := strings.SplitN(l.Descriptor, ":", 5); len(parts) == 5 { // "lock:mode:subject:predicate:…"
+		plain := strings.NewReplacer("%3A", ":", "%25", "%")
+		s.Mode, s.Subject, s.Predicate = parts[1], plain.Replace(parts[2]), plain.Replace(parts[3])
 	}
 	return s
 }

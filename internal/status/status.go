@@ -235,9 +235,12 @@ type Lock struct {
 	Name   string `json:"name"`
 	Fence  int64  `json:"fence"`
 	Term   string `json:"term"`
-	// Subject, and Mode, are empty for locks that do not have them, and for strangers.
-	Subject string `json:"subject,omitempty"`
-	Mode    string `json:"mode,omitempty"`
+	// Subject, Predicate and Mode are empty for locks that do not have them, and for strangers.
+	Subject   string `json:"subject,omitempty"`
+	Predicate string `json:"predicate,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	// MaxHold is how long the policies of the configuration let it be held; 0 is no bound.
+	MaxHold time.Duration `json:"-"`
 	// AcquiredAt is zero for a stranger. Waiting is how many wait for the lock.
 	AcquiredAt time.Time `json:"acquired_at,omitzero"`
 	Waiting    int64     `json:"waiting,omitempty"`

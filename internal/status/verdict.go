@@ -137,6 +137,28 @@ func (n Node) Polls(typ, observer string) bool {
 	return !n.Gone && slices.Contains(n.Types, typ) && !slices.Contains(n.Outdated, observer)
 }
 
+// overstayed counts the locks that are held for longer than their policies allow. It returns
+// the one that should have ended first.
+func (r Report) overstayed() (n int, first Lock) {
+	for _, l := range r.Locks {
+		ends := l.AcquiredAt.Add(l.MaxHold)
+		if l.MaxHold == 0 || l.AcquiredAt.IsZero() || !r.At.After(ends) {
+			continue
+		}
+		if n++; n == 1 || ends.Before(first.AcquiredAt.Add(first.MaxHold)) {
+			first = l
+		}
+	}
+	return n, first
+}
+
+func inAll(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d locks in all)", n)
+}
+
 // onlyPoison reports whether the last polls that met rows have made events of none.
 func (o Observer) onlyPoison() bool {
 	return o.Dead > 0 && (o.Live == 0 && o.Events == 0 || o.Recent.Poison > 0 && o.Recent.Poison == o.Recent.Rows)
@@ -175,6 +197,13 @@ func (r Report) othersNeed() (all []Attention) {
 	for _, a := range r.Accounts {
 		all = append(all, Attention{Level: LevelFailing, What: "account " + a.ID, Since: a.Since, Why: "the source has refused it: " + a.Reason,
 			Command: "observerd observers resume --all", Runbook: "ObserverdTypeNotSucceeding"})
+	}
+	if n, first := r.overstayed(); n > 0 {
+		all = append(all, Attention{
+			Level: LevelDegraded, What: "lock " + cmp.Or(first.Name, first.Key), Since: first.AcquiredAt.Add(first.MaxHold),
+			Why:     fmt.Sprintf("it is held for longer than the max-hold of its policy, %s%s", first.MaxHold, inAll(n)),
+			Command: "observerd locks ls", Runbook: "ObserverdGeneralLockHeldTooLong",
+		})
 	}
 	if len(r.WentBack) > 0 {
 		b := r.WentBack[0]

@@ -52,6 +52,14 @@ func TestVerdict(t *testing.T) {
 			r.Observers[0].Dead, r.Observers[0].Recent = 3, status.Recent{Polls: 2, Rows: 3, Poison: 3}
 		},
 			[]string{"failing observer orders: no row that it reads can become an event"}},
+		"locks are held for too long": {func(r *status.Report) {
+			r.Locks = []status.Lock{
+				{Name: "lock:exclusive:page:reading:1", AcquiredAt: now.Add(-time.Hour), MaxHold: time.Minute},
+				{Name: "lock:exclusive:page:reading:2", AcquiredAt: now.Add(-time.Hour), MaxHold: 2 * time.Hour},
+				{Name: "lock:exclusive:page:reading:3", AcquiredAt: now.Add(-2 * time.Hour)},
+				{Name: "lock:exclusive:page:reading:4", AcquiredAt: now.Add(-2 * time.Hour), MaxHold: time.Hour},
+			}
+		}, []string{"degraded lock lock:exclusive:page:reading:4: it is held for longer than the max-hold of its policy, 1h0m0s (2 locks in all)"}},
 		"an observer is behind": {func(r *status.Report) { r.Observers[0].Lag = time.Hour }, []string{"degraded observer orders: its polls leave rows unread"}},
 		"a sink fails": {func(r *status.Report) {
 			for i := range r.Sinks {

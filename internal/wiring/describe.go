@@ -16,6 +16,7 @@ import (
 func Describe(cfg *config.Config, r *status.Report) {
 	r.Cluster = cfg.Cluster.Name
 	nameLocks(cfg, r)
+	boundLocks(cfg.Locks.Policies, r.Locks)
 	d := describer{cfg: cfg, report: r, types: cfg.Types(), reading: make(map[string]bool)}
 	for _, g := range r.Generations {
 		d.reading[g.Observer] = g.FinishedAt.IsZero()
@@ -110,6 +111,19 @@ func nameLocks(cfg *config.Config, r *status.Report) {
 	}
 	for i, s := range r.Sinks {
 		r.Sinks[i].Node = feeds[SinkLock(s.Sink)]
+	}
+}
+
+// boundLocks notes how long each lock may be held.
+func boundLocks(policies []config.LockPolicy, held []status.Lock) {
+	for i, l := range held {
+		for _, p := range policies {
+			covers := l.Subject != "" && slices.Contains([]string{"", l.Subject}, p.Subject) &&
+				slices.Contains([]string{"", l.Predicate}, p.Predicate) && slices.Contains([]string{"", l.Mode}, p.Mode)
+			if covers && p.MaxHold > 0 && (held[i].MaxHold == 0 || p.MaxHold < held[i].MaxHold) {
+				held[i].MaxHold = p.MaxHold
+			}
+		}
 	}
 }
 

@@ -83,3 +83,26 @@ func TestObserversAreDescribed(t *testing.T) {
 		}
 	}
 }
+
+// TestLocksOfAPolicy has locks that policies bound by subject, predicate and mode, and locks
+// that they do not.
+func TestLocksOfAPolicy(t *testing.T) {
+	t.Parallel()
+	cfg := &config.Config{Locks: config.Locks{Policies: []config.LockPolicy{
+		{ID: "pages", Subject: "page", MaxHold: time.Hour},
+		{ID: "reading", Subject: "page", Predicate: "reading", Mode: "exclusive", MaxHold: time.Minute},
+		{ID: "all", MaxHold: 2 * time.Hour},
+		{ID: "ttl", MaxTTL: time.Second},
+	}}}
+	r := status.Report{Locks: []status.Lock{
+		{Subject: "page", Predicate: "reading", Mode: "exclusive"}, {Subject: "page", Predicate: "reading", Mode: "shared"}, {Subject: "audit"}, {Key: "order-observer-poll"},
+	}}
+	wiring.Describe(cfg, &r)
+	var got []time.Duration
+	for _, l := range r.Locks {
+		got = append(got, l.MaxHold)
+	}
+	if want := "[1m0s 1h0m0s 2h0m0s 0s]"; fmt.Sprint(got) != want {
+		t.Errorf("the bounds are %v, want %s", got, want)
+	}
+}
