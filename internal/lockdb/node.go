@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +29,7 @@ func (db *DB) Nodes() *Nodes { return &Nodes{db.db, db.sql, db.shownBy} }
 func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
 	_, err := t.db.Exec(ctx, "note that this node is alive", t.sql.SQL().Node.Beat,
 		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","),
-		t.shownBy(), strings.Join(n.Outdated, ","))
+		t.shownBy(), strings.Join(n.Outdated, ","), intervalsText(n.Intervals))
 	return err
 }
 
@@ -36,13 +38,33 @@ func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
 func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
 	return sqldb.All(ctx, t.db, "read the live nodes", t.sql.SQL().Node.Nodes,
 		func(scan sqldb.Scan, n *turn.Node) error {
-			var types, unreachable, outdated, sinks string
-			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &outdated, &sinks,
+			var types, unreachable, outdated, sinks, intervals string
+			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &outdated, &sinks, &intervals,
 				sqldb.ScanTime(&n.StartedAt), sqldb.ScanTime(&n.SeenAt))
 			n.Types, n.Unreachable, n.Outdated = sqldb.SplitList(types), sqldb.SplitList(unreachable), sqldb.SplitList(outdated)
-			n.Sinks = sqldb.SplitList(sinks)
+			n.Sinks, n.Intervals = sqldb.SplitList(sinks), parseIntervals(intervals)
 			return err
 		}, within.Seconds())
+}
+
+// intervalsText is the form of the column, with milliseconds.
+func intervalsText(intervals map[string]time.Duration) string {
+	var list []string
+	for _, typ := range slices.Sorted(maps.Keys(intervals)) {
+		list = append(list, fmt.Sprintf("%s=%d", typ, intervals[typ].Milliseconds()))
+	}
+	return strings.Join(list, ",")
+}
+
+func parseIntervals(text string) map[string]time.Duration {
+	intervals := make(map[string]time.Duration)
+	for _, one := range sqldb.SplitList(text) {
+		typ, ms, _ := strings.Cut(one, "=")
+		if n, err := strconv.ParseInt(ms, 10, 64); err == nil {
+			intervals[typ] = time.Duration(n) * time.Millisecond
+		}
+	}
+	return intervals
 }
 
 // Leave removes the node from the live nodes, at a graceful stop. Its sinks count as

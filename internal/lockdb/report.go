@@ -68,7 +68,7 @@ func (r *reporter) nodes(ctx context.Context) error {
 	for _, n := range nodes {
 		r.Nodes = append(r.Nodes, status.Node{
 			Name: n.Name, BootID: n.BootID, Version: n.Version, ConfigHash: n.ConfigHash,
-			Types: n.Types, Unreachable: n.Unreachable, Outdated: n.Outdated, StartedAt: n.StartedAt, SeenAt: n.SeenAt,
+			Types: n.Types, Intervals: n.Intervals, Unreachable: n.Unreachable, Outdated: n.Outdated, StartedAt: n.StartedAt, SeenAt: n.SeenAt,
 			Gone: dead[n.BootID],
 		})
 	}

@@ -76,13 +76,13 @@ type nodeSQL struct{ Beat, Nodes, Leave, KeepSink string }
 
 var nodeTexts = nodeSQL{
 	Beat: `
-INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10)
+INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated, intervals)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10, $11)
 ON CONFLICT (boot_id) DO UPDATE
    SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
-       liveness = excluded.liveness, outdated = excluded.outdated`,
+       liveness = excluded.liveness, outdated = excluded.outdated, intervals = excluded.intervals`,
 	Nodes: `
-SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
+SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, intervals, started_at, seen_at
   FROM obs_node
  WHERE seen_at >= {ago $1}
  ORDER BY name, boot_id`,

@@ -160,7 +160,7 @@ func TestNodesComeAndGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		ctx := t.Context()
 		for _, n := range []turn.Node{
-			{BootID: "2", Name: "b", Types: []string{"order", "wes"}}, {BootID: "1", Name: "b"},
+			{BootID: "2", Name: "b", Types: []string{"order", "wes"}, Intervals: map[string]time.Duration{"order": 30 * time.Second, "wes": 1500 * time.Millisecond}}, {BootID: "1", Name: "b"},
 			{BootID: "3", Name: "a", Types: []string{"order"}, Unreachable: []string{"order"}, Version: "v1", Backend: "x", ConfigHash: "h"},
 		} {
 			if err := db.Nodes().Beat(ctx, n); err != nil {
@@ -169,7 +169,8 @@ func TestNodesComeAndGo(t *testing.T) {
 		}
 		nodes, err := db.Nodes().Nodes(ctx, time.Minute)
 		if err != nil || len(nodes) != 3 || nodes[0].BootID != "3" || nodes[1].BootID != "1" || len(nodes[2].Types) != 2 ||
-			len(nodes[0].Unreachable) != 1 || nodes[0].SeenAt.IsZero() || nodes[1].Types != nil {
+			len(nodes[0].Unreachable) != 1 || nodes[0].SeenAt.IsZero() || nodes[1].Types != nil ||
+			len(nodes[1].Intervals) != 0 || len(nodes[2].Intervals) != 2 || nodes[2].Intervals["wes"] != 1500*time.Millisecond {
 			t.Fatalf("nodes: %+v, %v", nodes, err)
 		}
 		exec(ctx, t, url, map[string]string{

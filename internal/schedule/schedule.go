@@ -58,9 +58,10 @@ func New(o Options) *Scheduler {
 	if !o.Enabled {
 		o.Types = nil
 	}
-	o.Node.Types = nil
+	o.Node.Types, o.Node.Intervals = nil, make(map[string]time.Duration)
 	for _, typ := range o.Types {
 		o.Node.Types = append(o.Node.Types, typ.Name)
+		o.Node.Intervals[typ.Name] = typ.Interval
 	}
 	m, c := newMetrics(o.Registerer), newClock()
 	for _, typ := range o.Types {

@@ -53,6 +53,8 @@ type Node struct {
 	ConfigHash  string   `json:"config_hash"`
 	Types       []string `json:"types"`
 	Unreachable []string `json:"unreachable,omitempty"`
+	// Intervals are the distances between polls by type, as far as the node tells.
+	Intervals map[string]time.Duration `json:"-"`
 	// Outdated are the observers that the other nodes define in another way.
 	Outdated  []string  `json:"outdated,omitempty"`
 	StartedAt time.Time `json:"started_at"`

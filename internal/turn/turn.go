@@ -109,6 +109,9 @@ type Node struct {
 	// Types are the observer types that the node polls, Unreachable those
 	// among them with a source that it cannot reach at present. Both sorted.
 	Types, Unreachable []string
+	// Intervals are the distances between the starts of polls by type; nil for a node of a
+	// version that does not tell.
+	Intervals map[string]time.Duration
 	// Outdated are the observers that the node does not poll, because the other nodes
 	// define them in another way. Sorted.
 	Outdated []string

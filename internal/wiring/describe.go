@@ -17,6 +17,7 @@ func Describe(cfg *config.Config, r *status.Report) {
 	r.Cluster = cfg.Cluster.Name
 	nameLocks(cfg, r)
 	boundLocks(cfg.Locks.Policies, r.Locks)
+	cfg = asPolled(cfg, r.Nodes)
 	d := describer{cfg: cfg, report: r, types: cfg.Types(), reading: make(map[string]bool)}
 	for _, g := range r.Generations {
 		d.reading[g.Observer] = g.FinishedAt.IsZero()
@@ -45,6 +46,22 @@ func Describe(cfg *config.Config, r *status.Report) {
 		r.Observers = append(r.Observers, o)
 	}
 	r.Verdict = r.Judge()
+}
+
+// asPolled returns the configuration with the intervals at which the live nodes poll: they may
+// be configured otherwise than the command.
+func asPolled(cfg *config.Config, nodes []status.Node) *config.Config {
+	polled := *cfg
+	polled.Scheduler.Types = maps.Clone(cfg.Scheduler.Types)
+	for _, n := range nodes {
+		for typ, interval := range n.Intervals {
+			if settings, ok := polled.Scheduler.Types[typ]; ok && !n.Gone {
+				settings.FixedDelay = interval
+				polled.Scheduler.Types[typ] = settings
+			}
+		}
+	}
+	return &polled
 }
 
 // describer has what is worked out once for all observers: there may be thousands.

@@ -106,3 +106,33 @@ func TestLocksOfAPolicy(t *testing.T) {
 		t.Errorf("the bounds are %v, want %s", got, want)
 	}
 }
+
+// TestIntervalsOfTheNodes has nodes that poll at another interval than the command knows.
+func TestIntervalsOfTheNodes(t *testing.T) {
+	t.Parallel()
+	settings := config.Settings{}
+	settings.Enabled, settings.FixedDelay = true, 30*time.Second
+	cfg := &config.Config{
+		Scheduler: config.Scheduler{Types: map[string]config.Settings{"order": settings}},
+		Observers: []config.Observer{{ID: "orders", Type: "order", Enabled: true}, {ID: "rare", Type: "order", Enabled: true, FixedDelay: time.Minute}},
+	}
+	r := status.Report{
+		At:    time.Now(),
+		Types: []status.Type{{Name: "order"}},
+		Nodes: []status.Node{
+			{Name: "a", Types: []string{"order"}, Intervals: map[string]time.Duration{"order": 3 * time.Second, "other": time.Second}},
+			{Name: "b", Types: []string{"order"}, Gone: true, Intervals: map[string]time.Duration{"order": time.Hour}},
+		},
+	}
+	wiring.Describe(cfg, &r)
+	got := []time.Duration{r.Types[0].Interval, r.Observers[0].Interval, r.Observers[1].Interval}
+	if want := "[3s 3s 1m0s]"; fmt.Sprint(got) != want {
+		t.Errorf("the intervals are %v, want %s", got, want)
+	}
+	if next := r.Types[0].NextAt.Sub(r.At); next < 0 || next > 3*time.Second {
+		t.Errorf("the next turn is in %s", next)
+	}
+	if cfg.Scheduler.Types["order"].FixedDelay != 30*time.Second {
+		t.Error("the configuration itself has changed")
+	}
+}

@@ -341,15 +341,15 @@ SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, ro
 
 -- Node.Beat
 PREPARE "Node.Beat" AS
-INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), clock_timestamp(), $9, $10)
+INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated, intervals)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), clock_timestamp(), $9, $10, $11)
 ON CONFLICT (boot_id) DO UPDATE
    SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
-       liveness = excluded.liveness, outdated = excluded.outdated;
+       liveness = excluded.liveness, outdated = excluded.outdated, intervals = excluded.intervals;
 
 -- Node.Nodes
 PREPARE "Node.Nodes" AS
-SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
+SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, intervals, started_at, seen_at
   FROM obs_node
  WHERE seen_at >= (clock_timestamp() - make_interval(secs => $1))
  ORDER BY name, boot_id;
