@@ -16,7 +16,7 @@ import (
 )
 
 // beginnersYAML is to have observers that hold the two connections of their source for as
-// long as another session has an advisory lock there, and has one whose polls have five seconds.
+// long as another session has an advisory lock there, and has one whose polls have ten seconds.
 const beginnersYAML = `
 node: {name: a}
 database: {url: %q}
@@ -24,7 +24,7 @@ scheduler: {observer: {fixed-delay: 1s, shutdown-timeout: 5s, lock: {ttl: 15s}}}
 sources: {erp: {url: %q, pool-size: 2, query-timeout: 10m}}
 http: {listen: "127.0.0.1:0"}
 observers:
-  - {id: last, type: last, event: Seen, source: erp, table: orders, key: id, timestamp: at, poll-timeout: 5s}
+  - {id: last, type: last, event: Seen, source: erp, table: orders, key: id, timestamp: at, poll-timeout: 10s}
 `
 
 // held looks for that lock: one that waited for it would be told of a locked table.
@@ -116,7 +116,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 	if _, err := op.Resume(t.Context(), "last", admin.By{Actor: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	shows(`observerd_lock_held_seconds{type="last"}`, 6) // More than the time of a poll.
+	shows(`observerd_lock_held_seconds{type="last"}`, 11) // More than the time of a poll.
 	advise("unlock")
 	has(2)
 	for line := range strings.Lines(log.String()) {
