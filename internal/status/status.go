@@ -242,7 +242,7 @@ type Lock struct {
 	Predicate string `json:"predicate,omitempty"`
 	Mode      string `json:"mode,omitempty"`
 	// MaxHold is how long the policies of the configuration let it be held; 0 is no bound.
-	MaxHold time.Duration `json:"-"`
+	MaxHold time.Duration `json:"max_hold_ms,omitempty"`
 	// AcquiredAt is zero for a stranger. Waiting is how many wait for the lock.
 	AcquiredAt time.Time `json:"acquired_at,omitzero"`
 	Waiting    int64     `json:"waiting,omitempty"`
