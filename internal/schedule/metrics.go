@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,7 @@ type metrics struct {
 	polling, acquire, hold                *prometheus.HistogramVec
 	lastSuccess, paused, pauseEnd         *prometheus.GaugeVec // type, observer
 	outdated, lag                         *prometheus.GaugeVec // type, observer
-	failing, onlyPoison                   *prometheus.GaugeVec // type, observer, reason
+	failing, onlyPoison                   *reasons
 	horizonLag                            *prometheus.GaugeVec // observer
 	cycle                                 prometheus.Histogram
 	cycleLocked, cycleSkipped, liveNodes  prometheus.Gauge
@@ -62,8 +63,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		pauseEnd:       f.gauge("observerd_observer_pause_end_timestamp_seconds", "When the pause of the observer ends by itself, as this node's last turn of it found; 0 when it is not paused, or without an end.", "type", "observer"),
 		outdated:       f.gauge("observerd_observer_outdated", "1 when this node left the observer alone at its last turn of it, because the other nodes define it in another way.", "type", "observer"),
 		lag:            f.gauge("observerd_observer_lag_seconds", "How far the rows lie behind the source's clock at which this node's last poll of the observer ended full; 0 when it came to the end.", "type", "observer"),
-		failing:        f.gauge("observerd_observer_failing", "1 while the polls of the observer fail, as this node's last turn of it found, with the class of the failure; else 0, without a class.", "type", "observer", "reason"),
-		onlyPoison:     f.gauge("observerd_observer_only_poison", "1 when this node's last poll of the observer that met rows made nothing but poison rows, with what makes them that; else 0, without a reason.", "type", "observer", "reason"),
+		failing:        f.reasons("observerd_observer_failing", "1 while the polls of the observer fail, as this node's last turn of it found, with the class of the failure; else 0, without a class."),
+		onlyPoison:     f.reasons("observerd_observer_only_poison", "1 when this node's last poll of the observer that met rows made nothing but poison rows, with what makes them that; else 0, without a reason."),
 		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
 		cycle:          f.NewHistogram(buckets("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one tick.", 600)),
 		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
@@ -99,8 +100,8 @@ func (m *metrics) prepare(node string, typ Type, c *clock) {
 		m.lag.WithLabelValues(typ.Name, o.ID())
 		m.showPause(typ.Name, turn.Stream{Stream: o.ID()})
 		m.outdated.WithLabelValues(typ.Name, o.ID())
-		showReason(m.failing, typ.Name, o.ID(), "")
-		showReason(m.onlyPoison, typ.Name, o.ID(), "")
+		m.failing.show(typ.Name, o.ID(), "")
+		m.onlyPoison.show(typ.Name, o.ID(), "")
 	}
 	m.prepareComputed(typ, c)
 }
@@ -115,10 +116,24 @@ func (m *metrics) showPause(typ string, s turn.Stream) {
 	m.pauseEnd.WithLabelValues(typ, s.Stream).Set(end)
 }
 
-// showReason sets the only series of an observer: 1 with a reason, 0 without.
-func showReason(g *prometheus.GaugeVec, typ, id, reason string) {
-	g.DeletePartialMatch(prometheus.Labels{"type": typ, "observer": id})
-	g.WithLabelValues(typ, id, reason).Set(truth(reason != ""))
+// reasons is a gauge with one series for each observer: 1 with a reason, 0 without.
+type reasons struct {
+	vec   *prometheus.GaugeVec // type, observer, reason
+	mu    sync.Mutex
+	shown map[[2]string]string // by type and observer
+}
+
+// show sets the series before it removes the one with the former reason, so that no scrape
+// misses the observer. To look for that one would take as long as there are observers.
+func (r *reasons) show(typ, id, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.vec.WithLabelValues(typ, id, reason).Set(truth(reason != ""))
+	of := [2]string{typ, id}
+	if before, ok := r.shown[of]; ok && before != reason {
+		r.vec.DeleteLabelValues(typ, id, before)
+	}
+	r.shown[of] = reason
 }
 
 // showFailures shows how the polls of a stream fail, on whatever node.
@@ -127,7 +142,7 @@ func (m *metrics) showFailures(typ string, s turn.Stream) {
 	if s.Failures > 0 {
 		reason = cmp.Or(s.FailureClass, string(observer.ClassUnknown))
 	}
-	showReason(m.failing, typ, s.Stream, reason)
+	m.failing.show(typ, s.Stream, reason)
 }
 
 // showOutcome shows why a poll has failed, and whether it made only poison. A poll that met
@@ -135,12 +150,12 @@ func (m *metrics) showFailures(typ string, s turn.Stream) {
 func (m *metrics) showOutcome(typ, id string, stats observer.Stats, outcome turn.Outcome, err error) {
 	switch outcome {
 	case turn.OK:
-		showReason(m.failing, typ, id, "")
+		m.failing.show(typ, id, "")
 	case turn.Error, turn.Unreachable:
-		showReason(m.failing, typ, id, cmp.Or(string(observer.ClassOf(err)), string(observer.ClassUnknown)))
+		m.failing.show(typ, id, cmp.Or(string(observer.ClassOf(err)), string(observer.ClassUnknown)))
 	}
 	if stats.OnlyPoison != "" || stats.Readable {
-		showReason(m.onlyPoison, typ, id, string(stats.OnlyPoison))
+		m.onlyPoison.show(typ, id, string(stats.OnlyPoison))
 	}
 }
 
@@ -190,6 +205,10 @@ func (f factory) counter(name, help string, labels ...string) *prometheus.Counte
 
 func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func (f factory) reasons(name, help string) *reasons {
+	return &reasons{vec: f.gauge(name, help, "type", "observer", "reason"), shown: make(map[[2]string]string)}
 }
 
 func (f factory) value(name, help string) prometheus.Gauge {
