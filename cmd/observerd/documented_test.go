@@ -56,6 +56,29 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// TestCommandsAreListed looks for each command in the table of docs/commands.md: in the first
+// cell of a row that names its group, or the command itself.
+func TestCommandsAreListed(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(path string, command *cobra.Command)
+	walk = func(path string, command *cobra.Command) {
+		for _, sub := range command.Commands() {
+			switch name := sub.Name(); {
+			case sub.Hidden || path == "observerd" && slices.Contains([]string{"help", "completion", "exit-codes"}, name):
+			case sub.HasSubCommands():
+				walk(path+" "+name, sub)
+			case !regexp.MustCompile("(?m)^\\| `" + path + "[^|]*\\b" + name + "[ `]").Match(page):
+				t.Errorf("docs/commands.md lacks %s %s", path, name)
+			}
+		}
+	}
+	walk("observerd", commands())
+}
+
 // saying finds what a recipe is headed with, where that is a message.
 var saying = regexp.MustCompile(`(?m)^\*\*"([^"]+)"`)
 
