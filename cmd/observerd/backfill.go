@@ -78,7 +78,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		}
 		at, err := parseTime(bound.text)
 		if err != nil {
-			return usageError{fmt.Errorf("%s is not a time; set it as 2026-01-31 or 2026-01-31T09:00:00Z", bound.flag)}
+			return usageError{fmt.Errorf("%s is not a time; use for example 2026-01-31 or 2026-01-31T09:00:00Z", bound.flag)}
 		}
 		*bound.at = at
 	}

@@ -199,7 +199,7 @@ func (d *deadChoice) parse(args []string) error {
 		text, parked := strings.CutPrefix(arg, "p")
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || id <= 0 {
-			return usageError{fmt.Errorf("%q is no number of a record; set one that 'observerd dead list' shows", arg)}
+			return usageError{fmt.Errorf("%q is not the number of a record; use one that 'observerd dead list' shows", arg)}
 		}
 		if parked {
 			d.parked = append(d.parked, id)

@@ -117,7 +117,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 		return usageError{err}
 	}
 	if len(args) == 0 {
-		return usageError{errors.New("the command to run is missing; set it after --")}
+		return usageError{errors.New("the command to run is missing; put it after --")}
 	}
 	switch {
 	case e.wait < 0:

@@ -137,7 +137,7 @@ e: the file does not exist; use a first one with 'observerd init URL', or name t
 `},
 		"a file twice":    {map[string]string{"a.yaml": platform}, []string{"a.yaml", "a.yaml"}, "a.yaml: this file is named twice; name it once\n"},
 		"another ending":  {map[string]string{"a.yaml": platform, "b.yml": red}, []string{""}, `"b.yml" is not read, as its name does not end in .yaml; rename it, or move it away` + "\n"},
-		"an empty folder": {map[string]string{"a.json": "{}"}, []string{""}, "no file in this folder has a name that ends in .yaml; set one, or name the right folder\n"},
+		"an empty folder": {map[string]string{"a.json": "{}"}, []string{""}, "no file in this folder has a name that ends in .yaml; add one, or name the right folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

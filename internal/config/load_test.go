@@ -207,7 +207,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for path, want := range map[string]string{
-		dir:                             dir + ": no file in this folder has a name that ends in .yaml; set one, or name the right folder",
+		dir:                             dir + ": no file in this folder has a name that ends in .yaml; add one, or name the right folder",
 		filepath.Join(dir, "none.yaml"): filepath.Join(dir, "none.yaml") + ": the file does not exist; use a first one with 'observerd init URL', or name the right file",
 		"/dev/zero":                     "/dev/zero: the file is larger than 1 MiB; name the right file",
 	} {

@@ -73,7 +73,7 @@ func (r resolver) fromFile(key, written, what string) string {
 		return ""
 	}
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
-		r.Reject(key, "this is a URL; set it at url, or use here the name of a file that holds "+holds(what))
+		r.Reject(key, "this is a URL; set it at url, or give the name of a file that holds "+holds(what))
 		return ""
 	}
 	text, info, why := yamlfile.Read(name)

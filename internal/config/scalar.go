@@ -87,7 +87,7 @@ func boolean(text string) (bool, string) {
 	case "false":
 		return false, ""
 	}
-	return false, quote(text) + " is not true or false; set one of them"
+	return false, quote(text) + " is not true or false; use one of them"
 }
 
 // number reads a whole number, or a fraction where the value may be one.

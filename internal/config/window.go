@@ -40,7 +40,7 @@ func parseWindow(text string) (w *Window, why string) {
 	case !ok || !alsoOK:
 		return nil, quote(text) + " is not a time of day from one time to another; use " + windowForm
 	case !zoned:
-		return nil, quote(text) + " names no time zone; set it after the times, such as " + times + " Europe/Berlin"
+		return nil, quote(text) + " names no time zone; add it after the times, such as " + times + " Europe/Berlin"
 	case from == to:
 		return nil, quote(text) + " begins and ends at one time; set two times, or enabled: false for no poll at all"
 	}

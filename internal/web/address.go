@@ -72,7 +72,7 @@ func explainListen(address string, err error) error {
 		return fmt.Errorf("http.listen: this user may not listen on %s; use a port from 1024 up, or give the service the capability "+
 			"CAP_NET_BIND_SERVICE: %w", address, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return settingError{fmt.Errorf("http.listen: this host does not have the address of %s; set one that it has (ip address shows them), or 127.0.0.1: %w",
+		return settingError{fmt.Errorf("http.listen: this host does not have the address of %s; use one that it has (ip address shows them), or 127.0.0.1: %w",
 			address, err)}
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		return settingError{fmt.Errorf("http.listen: no host has the name in %s; use an address of this host, or 127.0.0.1: %w", address, err)}

@@ -61,7 +61,7 @@ func Files(path string) ([]string, *Unreadable) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &Unreadable{Text: "no file in this folder has a name that ends in .yaml; set one, or name the right folder"}
+		return nil, &Unreadable{Text: "no file in this folder has a name that ends in .yaml; add one, or name the right folder"}
 	}
 	return files, nil
 }

@@ -85,7 +85,7 @@ func (r *Report) Text(n *yaml.Node, path, want string) any {
 	r.SetOrigin(path, Position(n))
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Anchor != "":
-		r.Reject(path, subject(path)+" is "+want+"; set it without keys or brackets below it")
+		r.Reject(path, subject(path)+" is "+want+"; write it without keys or brackets below it")
 	case IsNull(n):
 		r.Reject(path, subject(path)+" has no value; set one, or remove it")
 	default:

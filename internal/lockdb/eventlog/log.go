@@ -218,7 +218,7 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) (id uuid.UUID
 	err = l.db.Query(ctx, "read the id of the event log", l.sql.SQL().LogID,
 		func(scan func(...any) error) error { return scan(&id) })
 	if err == nil && id == uuid.Nil {
-		err = errors.New("read the id of the event log: obs_log is empty; restore its row, or use a new one")
+		err = errors.New("read the id of the event log: obs_log is empty; restore its row, or insert a new one")
 	}
 	return id, err
 }

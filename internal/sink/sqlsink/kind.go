@@ -50,7 +50,7 @@ func (s *settings) Check(r field.Report) {
 		r.Reject("url", err.Error())
 	}
 	if len(s.Schema) > 63 || strings.Contains(s.Schema, "\x00") {
-		r.Reject("schema", "this is not a valid name of a schema; set one of at most 63 bytes")
+		r.Reject("schema", "this is not a valid name of a schema; use one of at most 63 bytes")
 	}
 }
 

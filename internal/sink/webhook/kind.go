@@ -81,7 +81,7 @@ func (s *settings) Check(r field.Report) {
 		low := strings.ToLower(name)
 		switch {
 		case !headerName.MatchString(name):
-			r.Reject("headers", fmt.Sprintf("%q is not a valid name of a header; use for example Authorization", name))
+			r.Reject("headers", fmt.Sprintf("%q is not a valid name of a header; use a name such as Authorization", name))
 		case slices.Contains(ours, low), strings.HasPrefix(low, "ce-"), strings.HasPrefix(low, "webhook-"):
 			r.Reject("headers", fmt.Sprintf("%s is set by observerd; remove it", name))
 		case strings.ContainsFunc(value.Reveal(), func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
