@@ -87,6 +87,8 @@ type Step struct {
 	// Events are all events between After and the new offset, in order. There is at
 	// least one. Their data is not needed.
 	Events []Event
+	// Server is what [Log].Read said of them; empty for nothing.
+	Server string
 	// Stored is the last of them that the sink has stored; nil for none: events that a
 	// filter leaves out, or that are parked, move the offset alone.
 	Stored *Position
@@ -153,8 +155,9 @@ type Log interface {
 	Backlog(ctx context.Context, sink string) ([]Backlog, error)
 	// Read returns the events of the ranges, at most one range of each stream: range after
 	// range, each in order. It ends early behind as many bytes of data, but returns one
-	// event if there is one.
-	Read(ctx context.Context, ranges []Range, bytes int) ([]Event, error)
+	// event if there is one. As long as the log's server stays the same, which has them, no
+	// other events can have taken their places.
+	Read(ctx context.Context, ranges []Range, bytes int) (batch []Event, server string, err error)
 	// Failed notes for people why the sink stores nothing; an empty reason is that it works.
 	// Of a relay with an earlier epoch nothing is noted.
 	Failed(ctx context.Context, sink, reason string, epoch int64) error

@@ -354,11 +354,15 @@ func TestFailoverToAStandbyThatLaggedIsNoticed(t *testing.T) {
 	})
 	must(t, standby.Stop(t.Context(), pgtest.Fast))
 	p.commits(t, "orders", 5)
+	before := p.server(t)
 	must(t, primary.Stop(t.Context(), pgtest.Immediate))
 	must(t, standby.Start(t.Context()))
 	promote(t, nil, standby)
 	for _, p := range []worker{stranger, p} {
 		eventually(t, func() error { _, err := p.Now(t.Context()); return err })
+	}
+	if after := p.server(t); after == before {
+		t.Errorf("both servers are %q", after)
 	}
 	stranger.otherwise(t, "orders", 8) // Before the other looks.
 	p.looks(t, "orders", "tasks")
@@ -367,6 +371,14 @@ func TestFailoverToAStandbyThatLaggedIsNoticed(t *testing.T) {
 	p.noticed(t, 1)
 	stranger.looks(t, "orders", "tasks")
 	stranger.noticed(t, 0)
+}
+
+// server is the one from which events are read.
+func (w worker) server(t *testing.T) string {
+	t.Helper()
+	_, server, err := w.Log().Read(t.Context(), []events.Range{{Stream: "orders", Last: 1}}, 1<<20)
+	must(t, err)
+	return server
 }
 
 // startCoupled starts a process on both servers, of which the first is the primary.

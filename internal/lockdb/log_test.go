@@ -183,21 +183,28 @@ func TestAcknowledgesWhatTheLogHolds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change string
 		want   error
+		// read is what comes where the server is known that the events were read from, and is
+		// the same: nobody changes the log by hand there.
+		read error
 	}{
-		"nothing changes":             {`UPDATE obs_event SET version = version`, nil},
-		"the answer was lost":         {`UPDATE obs_sink_offset SET last_seq = 5 WHERE stream = 'orders'`, nil},
-		"an inner event is another":   {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 4`, events.ErrLogChanged},
-		"the last event is another":   {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 5`, events.ErrLogChanged},
-		"the last event is missing":   {`DELETE FROM obs_event WHERE seq = 5`, events.ErrLogChanged},
-		"an inner event is missing":   {`DELETE FROM obs_event WHERE seq = 4`, events.ErrLogChanged},
-		"the offset went back":        {`UPDATE obs_sink_offset SET last_seq = 1 WHERE stream = 'orders'`, events.ErrLogChanged},
-		"the offset is within":        {`UPDATE obs_sink_offset SET last_seq = 4 WHERE stream = 'orders'`, events.ErrLogChanged},
-		"the offset is beyond":        {`UPDATE obs_sink_offset SET last_seq = 6 WHERE stream = 'orders'`, events.ErrLogChanged},
-		"the offset is no more":       {`DELETE FROM obs_sink_offset WHERE stream = 'orders'`, events.ErrLogChanged},
-		"the claim is no more":        {`DELETE FROM obs_sink_offset WHERE stream = ''`, events.ErrStale},
-		"the claim went back":         {`UPDATE obs_sink_offset SET epoch = 6 WHERE stream = ''`, events.ErrStale},
-		"a later relay has claimed":   {`UPDATE obs_sink_offset SET epoch = 8 WHERE stream = ''`, events.ErrStale},
-		"another stream's id changed": {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE stream = 'stock'`, nil},
+		"nothing changes":             {`UPDATE obs_event SET version = version`, nil, nil},
+		"the answer was lost":         {`UPDATE obs_sink_offset SET last_seq = 5 WHERE stream = 'orders'`, nil, nil},
+		"an inner event is another":   {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 4`, events.ErrLogChanged, nil},
+		"the last event is another":   {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 5`, events.ErrLogChanged, events.ErrLogChanged},
+		"the last event is missing":   {`DELETE FROM obs_event WHERE seq = 5`, events.ErrLogChanged, events.ErrLogChanged},
+		"an inner event is missing":   {`DELETE FROM obs_event WHERE seq = 4`, events.ErrLogChanged, nil},
+		"the offset went back":        {`UPDATE obs_sink_offset SET last_seq = 1 WHERE stream = 'orders'`, events.ErrLogChanged, events.ErrLogChanged},
+		"the offset is within":        {`UPDATE obs_sink_offset SET last_seq = 4 WHERE stream = 'orders'`, events.ErrLogChanged, events.ErrLogChanged},
+		"the offset is beyond":        {`UPDATE obs_sink_offset SET last_seq = 6 WHERE stream = 'orders'`, events.ErrLogChanged, events.ErrLogChanged},
+		"the offset is no more":       {`DELETE FROM obs_sink_offset WHERE stream = 'orders'`, events.ErrLogChanged, events.ErrLogChanged},
+		"the claim is no more":        {`DELETE FROM obs_sink_offset WHERE stream = ''`, events.ErrStale, events.ErrStale},
+		"the claim went back":         {`UPDATE obs_sink_offset SET epoch = 6 WHERE stream = ''`, events.ErrStale, events.ErrStale},
+		"a later relay has claimed":   {`UPDATE obs_sink_offset SET epoch = 8 WHERE stream = ''`, events.ErrStale, events.ErrStale},
+		"another stream's id changed": {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE stream = 'stock'`, nil, nil},
+		"the table is emptied and filled with others": {
+			`CREATE TEMPORARY TABLE kept AS SELECT * FROM obs_event; TRUNCATE obs_event; UPDATE kept SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 4; INSERT INTO obs_event SELECT * FROM kept`,
+			events.ErrLogChanged, events.ErrLogChanged,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,12 +219,24 @@ func TestAcknowledgesWhatTheLogHolds(t *testing.T) {
 				if err := settle(t, log, "file", "orders", 2, 7); err != nil {
 					t.Fatal(err)
 				}
-				batch, err := log.After(t.Context(), "orders", 2, 10)
+				batch, server, err := log.Read(t.Context(), []events.Range{{Stream: "orders", After: 2, Last: 5}}, 1<<20)
 				if err != nil || len(batch) != 3 {
 					t.Fatalf("%d events, %v", len(batch), err)
 				}
-				exec(t.Context(), t, url, map[string]string{"postgres": tc.change, "sqlite": tc.change})
-				if err := log.Move(t.Context(), "file", []events.Step{{After: 2, Events: batch}}, 7); !errors.Is(err, tc.want) {
+				exec(t.Context(), t, url, map[string]string{"postgres": tc.change, "sqlite": strings.Replace(tc.change, "TRUNCATE", "DELETE FROM", 1)})
+				read := tc.read
+				if server == "" {
+					read = tc.want
+				}
+				step := events.Step{After: 2, Events: batch, Server: server}
+				if err := log.Move(t.Context(), "file", []events.Step{step}, 7); !errors.Is(err, read) {
+					t.Errorf("acknowledge to the server that was read: %v, want %v", err, read)
+				}
+				if read == nil && tc.want != nil {
+					return
+				}
+				step.Server = ""
+				if err := log.Move(t.Context(), "file", []events.Step{step}, 7); !errors.Is(err, tc.want) {
 					t.Errorf("acknowledge: %v, want %v", err, tc.want)
 				}
 			})

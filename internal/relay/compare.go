@@ -203,7 +203,7 @@ func (t *term) sameEvents(ctx context.Context, c comparison) (bool, error) {
 	defer cancel()
 	var wanted []events.Event
 	for after := c.mark.Offset; after < c.has.Seq; {
-		found, err := t.opts.Log.Read(ctx, []events.Range{{Stream: c.mark.Stream, After: after, Last: c.has.Seq}}, t.opts.BatchBytes)
+		found, _, err := t.opts.Log.Read(ctx, []events.Range{{Stream: c.mark.Stream, After: after, Last: c.has.Seq}}, t.opts.BatchBytes)
 		if err != nil {
 			return false, fmt.Errorf("read events of %s: %w", c.mark.Stream, err)
 		}
@@ -211,7 +211,7 @@ func (t *term) sameEvents(ctx context.Context, c comparison) (bool, error) {
 			return false, nil // A gap is not passed, whoever is behind it.
 		}
 		after = found[len(found)-1].Seq
-		for _, e := range newPart(0, found, t.opts.Wanted).wanted {
+		for _, e := range newPart(0, found, "", t.opts.Wanted).wanted {
 			e.Data = nil
 			wanted = append(wanted, e)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -25,14 +26,16 @@ var (
 // fakeLog is an event log in memory. Its hooks see each call and may fail it;
 // an error of after is returned though the call was carried out.
 type fakeLog struct {
-	mu            sync.Mutex
-	streams       map[string][]events.Event
-	offsets       map[string]int64
-	stored        map[string]events.Position
-	adopted       map[string]bool
-	id            uuid.UUID
-	paused        bool
-	epoch         int64
+	mu      sync.Mutex
+	streams map[string][]events.Event
+	offsets map[string]int64
+	stored  map[string]events.Position
+	adopted map[string]bool
+	id      uuid.UUID
+	paused  bool
+	epoch   int64
+	// era is how often the log went back, by which its server is known.
+	era           int64
 	before, after func(call string) error
 	calls         map[string]int
 	// noted are the states of the sink that were noted, each once in a row.
@@ -146,13 +149,15 @@ func (l *fakeLog) Backlog(ctx context.Context, _ string) (backlog []events.Backl
 	return backlog, err
 }
 
-func (l *fakeLog) Read(ctx context.Context, ranges []events.Range, bytes int) (batch []events.Event, err error) {
+func (l *fakeLog) Read(ctx context.Context, ranges []events.Range, bytes int) (batch []events.Event, server string, err error) {
 	err = l.call(ctx, "read", func() error {
-		batch = within(l.streams, ranges, bytes)
+		batch, server = within(l.streams, ranges, bytes), serverOf(l.era)
 		return nil
 	})
-	return batch, err
+	return batch, server, err
 }
+
+func serverOf(era int64) string { return fmt.Sprint("server ", era) }
 
 // within returns the events of the ranges, until their data is as long.
 func within(streams map[string][]events.Event, ranges []events.Range, bytes int) (batch []events.Event) {
@@ -181,7 +186,7 @@ func (l *fakeLog) Move(ctx context.Context, _ string, steps []events.Step, epoch
 			switch at := l.offsets[stream]; {
 			case epoch != l.epoch:
 				return events.ErrStale
-			case at != step.After && at != step.Last() || !holdsAll(l.streams[stream], step.Events):
+			case at != step.After && at != step.Last() || !stillHas(l.streams[stream], step, l.era):
 				return events.ErrLogChanged
 			}
 			l.offsets[stream] = step.Last()
@@ -366,6 +371,14 @@ func (l *fakeLog) Failed(_ context.Context, _, reason string, _ int64) error {
 }
 
 // holdsAll reports whether a stream holds these events, each with its sequence and id.
+// stillHas reports whether the log has what was read of it, as the database finds out.
+func stillHas(stream []events.Event, step events.Step, era int64) bool {
+	if step.Server == serverOf(era) {
+		return holdsAll(stream, step.Events[len(step.Events)-1:])
+	}
+	return holdsAll(stream, step.Events)
+}
+
 func holdsAll(stream, some []events.Event) bool {
 	ids := make(map[int64]uuid.UUID)
 	for _, e := range stream {
@@ -379,6 +392,7 @@ func holdsAll(stream, some []events.Event) bool {
 func (l *fakeLog) goBack(stream string, offset int64, others ...events.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.era++
 	l.streams[stream] = slices.DeleteFunc(l.streams[stream], func(e events.Event) bool { return e.Seq >= others[0].Seq })
 	l.streams[stream] = append(l.streams[stream], others...)
 	l.offsets[stream] = offset

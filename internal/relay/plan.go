@@ -49,8 +49,9 @@ func (p *plan) ranges() []events.Range {
 
 // part is what a batch has of one stream.
 type part struct {
-	// after is the offset behind which the events were read.
+	// after is the offset behind which the events were read, server that of [events.Step].
 	after  int64
+	server string
 	events []events.Event
 	// wanted are those of them that the sink is given, and parked those that are parked.
 	wanted, parked []events.Event
@@ -60,7 +61,7 @@ type part struct {
 // each up to its first gap. A stream of which more is left goes to the end of the queue.
 // One of which nothing was read, or that has a gap, is left to the next look at the
 // backlog, unless the read may have ended before it.
-func (p *plan) read(batch []events.Event, wanted func(*events.Event) bool) (parts []part) {
+func (p *plan) read(batch []events.Event, server string, wanted func(*events.Event) bool) (parts []part) {
 	for len(batch) > 0 {
 		n := 1
 		for n < len(batch) && batch[n].Stream == batch[0].Stream {
@@ -76,7 +77,7 @@ func (p *plan) read(batch []events.Event, wanted func(*events.Event) bool) (part
 		if len(found) == 0 {
 			continue
 		}
-		parts = append(parts, newPart(s.offset, found, wanted))
+		parts = append(parts, newPart(s.offset, found, server, wanted))
 		s.offset = found[len(found)-1].Seq
 		s.next = s.offset + 1
 		if len(found) == len(whole) && s.offset < s.last {
@@ -99,8 +100,8 @@ func gapless(batch []events.Event, next int64) []events.Event {
 	return batch
 }
 
-func newPart(after int64, found []events.Event, wanted func(*events.Event) bool) part {
-	p := part{after: after, events: found}
+func newPart(after int64, found []events.Event, server string, wanted func(*events.Event) bool) part {
+	p := part{after: after, events: found, server: server}
 	if wanted == nil {
 		p.wanted = found
 		return p
@@ -153,7 +154,10 @@ func (p *part) before(n int) part {
 
 // behind is what is left of the part behind its beginning.
 func (p *part) behind(done part) part {
-	left := part{after: p.after, events: p.events[len(done.events):], wanted: p.wanted[len(done.wanted)+len(done.parked):]}
+	left := part{
+		after: p.after, events: p.events[len(done.events):], server: p.server,
+		wanted: p.wanted[len(done.wanted)+len(done.parked):],
+	}
 	if n := len(done.events); n > 0 {
 		left.after = done.events[n-1].Seq
 	}

@@ -206,12 +206,12 @@ func (t *term) read(ctx context.Context, p *plan) ([]part, error) {
 	if len(ranges) == 0 {
 		return nil, nil
 	}
-	batch, err := t.opts.Log.Read(ctx, ranges, t.opts.BatchBytes)
+	batch, server, err := t.opts.Log.Read(ctx, ranges, t.opts.BatchBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read events of %s: %w", ranges[0].Stream, err)
 	}
 	failpoint.Hit("relay.read")
-	return p.read(batch, t.opts.Wanted), nil
+	return p.read(batch, server, t.opts.Wanted), nil
 }
 
 // serve delivers the parts of a batch until all of it is stored, and acknowledges what is
@@ -251,7 +251,9 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 			}
 		}
 		if len(done.events) > 0 {
-			t.unsettled = append(t.unsettled, events.Step{After: done.after, Events: done.events, Stored: last, Parked: t.parkings(done.parked)})
+			t.unsettled = append(t.unsettled, events.Step{
+				After: done.after, Events: done.events, Server: parts[i].server, Stored: last, Parked: t.parkings(done.parked),
+			})
 		}
 		if len(done.wanted) > 0 {
 			delivered = append(delivered, done.wanted)

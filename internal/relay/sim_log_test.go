@@ -149,14 +149,19 @@ func (v *simLogView) Backlog(ctx context.Context, _ string) ([]events.Backlog, e
 	})
 }
 
-func (v *simLogView) Read(ctx context.Context, ranges []events.Range, bytes int) ([]events.Event, error) {
-	return call(ctx, v, "read", ranges[0].Stream, func(l *simLog) ([]events.Event, error) {
+func (v *simLogView) Read(ctx context.Context, ranges []events.Range, bytes int) ([]events.Event, string, error) {
+	type answer struct {
+		batch  []events.Event
+		server string
+	}
+	a, err := call(ctx, v, "read", ranges[0].Stream, func(l *simLog) (answer, error) {
 		batch := within(l.streams, ranges, bytes)
 		for i := range batch {
 			batch[i].Version = v.planned
 		}
-		return batch, nil
+		return answer{batch: batch, server: serverOf(v.world.era)}, nil
 	})
+	return a.batch, a.server, err
 }
 
 func (v *simLogView) Claim(ctx context.Context, _ string, epoch int64) (uuid.UUID, error) {
@@ -189,7 +194,7 @@ func (v *simLogView) Move(ctx context.Context, _ string, steps []events.Step, ep
 			case epoch != l.epoch:
 				v.world.tally.Count("stale acknowledgement refused")
 				return nil, events.ErrStale
-			case at != step.After && at != seq || !holdsAll(l.streams[stream], step.Events):
+			case at != step.After && at != seq || !stillHas(l.streams[stream], step, v.world.era):
 				v.world.tally.Count("acknowledgement of another log refused")
 				return nil, events.ErrLogChanged
 			}

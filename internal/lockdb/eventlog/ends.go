@@ -129,14 +129,20 @@ func (l *Log) sawEnds(ctx context.Context, streams []events.Backlog, began time.
 	}
 }
 
-// sawEvents is told what a statement has read that was sent at that time.
+// sawEvents is told what a statement has read, stream by stream, that was sent at that time.
 func (l *Log) sawEvents(ctx context.Context, batch []events.Event, began time.Time) {
-	for _, last := range events.Ends(batch, uuid.Nil, nil) {
-		known := l.ends.before(last.Stream, began)
-		if slices.ContainsFunc(batch, func(e events.Event) bool { return e.Stream == last.Stream && e.Seq == known.seq && e.ID != known.id }) {
+	var known end
+	for i := range batch {
+		e := &batch[i]
+		if i == 0 || batch[i-1].Stream != e.Stream {
+			known = l.ends.before(e.Stream, began)
+		}
+		if e.Seq == known.seq && e.ID != known.id {
 			l.examine(ctx)
 		}
-		l.ends.note(last.Stream, last.Seq, last.ID, began)
+		if i == len(batch)-1 || batch[i+1].Stream != e.Stream {
+			l.ends.note(e.Stream, e.Seq, e.ID, began)
+		}
 	}
 }
 

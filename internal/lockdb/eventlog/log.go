@@ -58,7 +58,7 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 }
 
 // Read implements [events.Log].
-func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) ([]events.Event, error) {
+func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) (batch []events.Event, server string, err error) {
 	if len(ranges) == 1 { // Which needs no sort.
 		r := ranges[0]
 		return l.read(ctx, r.Stream, bytes, l.sql.SQL().After, r.Stream, r.After, r.Last-r.After)
@@ -71,7 +71,7 @@ func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) ([]eve
 	}
 	args, err := l.lists(columns[:])
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	return l.read(ctx, ranges[0].Stream, bytes, l.sql.SQL().Read, args...)
 }
@@ -82,40 +82,38 @@ const afterBytes = 2 << 20
 // After returns up to limit events of a stream behind a sequence, in order; fewer where they
 // are large, but at least one if there is one.
 func (l *Log) After(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
-	return l.read(ctx, stream, afterBytes, l.sql.SQL().After, stream, after, limit)
+	batch, _, err := l.read(ctx, stream, afterBytes, l.sql.SQL().After, stream, after, limit)
+	return batch, err
 }
 
 // Latest returns the last events of a stream, newest first, with or without their data. They
 // are fewer than the limit where their data is large.
 func (l *Log) Latest(ctx context.Context, stream string, limit int, data bool) ([]events.Event, error) {
-	return l.events(ctx, "read the last events of "+stream, afterBytes, l.sql.SQL().Latest, stream, limit, data)
+	batch, _, err := l.events(ctx, "read the last events of "+stream, afterBytes, l.sql.SQL().Latest, stream, limit, data)
+	return batch, err
 }
 
 // errEnough ends a read before its limit.
 var errEnough = errors.New("enough")
 
-func (l *Log) read(ctx context.Context, first string, bytes int, text string, args ...any) (batch []events.Event, err error) {
+func (l *Log) read(ctx context.Context, first string, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
 	began := time.Now()
-	batch, err = l.events(ctx, "read events of "+first, bytes, text, args...)
+	batch, server, err = l.events(ctx, "read events of "+first, bytes, text, args...)
 	if err == nil {
 		l.sawEvents(ctx, batch, began)
 	}
-	return batch, err
+	return batch, server, err
 }
 
 // events returns the events that a query finds, until their data is as long.
-func (l *Log) events(ctx context.Context, what string, bytes int, text string, args ...any) (batch []events.Event, err error) {
-	err = l.db.Query(ctx, what, text,
-		func(scan func(...any) error) error {
+func (l *Log) events(ctx context.Context, what string, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
+	err = l.db.Stream(ctx, what, text,
+		func(scan sqldb.Scan) error {
 			var ev events.Event
-			var id string
-			err := scan(&ev.Stream, &ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, &ev.Snapshot,
-				sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data))
+			err := scan(&ev.Stream, &ev.Seq, &ev.ID, &ev.Type, &ev.Subject, &ev.Version, (*string)(&ev.Change), &ev.Snapshot,
+				sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data), &server)
 			if err != nil {
 				return err
-			}
-			if ev.ID, err = uuid.Parse(id); err != nil {
-				return fmt.Errorf("event %d has no valid id", ev.Seq)
 			}
 			batch = append(batch, ev)
 			if bytes -= len(ev.Data); bytes < 0 {
@@ -126,7 +124,7 @@ func (l *Log) events(ctx context.Context, what string, bytes int, text string, a
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return batch, err
+	return batch, server, err
 }
 
 // lists makes each column of texts one parameter.
@@ -226,21 +224,10 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) (id uuid.UUID
 // Move implements [events.Log]. One statement looks and moves; offsets of streams of which
 // the sink has had nothing are made before.
 func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch int64) error {
-	var columns [7][]string
 	var begin []string
 	for _, s := range steps {
-		stored := events.Position{}
-		if s.Stored != nil {
-			stored = *s.Stored
-		}
 		if s.After == 0 {
 			begin = append(begin, s.Stream())
-		}
-		for i, text := range []string{
-			s.Stream(), strconv.FormatInt(s.After, 10), strconv.FormatInt(s.Last(), 10), idsOf(s.Events),
-			strconv.FormatInt(stored.Seq, 10), stored.ID.String(), stored.Digest.String(),
-		} {
-			columns[i] = append(columns[i], text)
 		}
 	}
 	if len(begin) > 0 {
@@ -252,21 +239,45 @@ func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch 
 			return err
 		}
 	}
-	lists, err := l.lists(columns[:])
-	if err != nil {
-		return err
-	}
-	args := append([]any{sink, epoch}, lists...)
-	var n int64
-	if parked := parkedOf(steps); len(parked[0]) > 0 {
-		n, err = l.moveAndPark(ctx, sink, len(steps), args, parked)
-	} else {
-		n, err = l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Move, args...)
+	n, err := l.move(ctx, sink, steps, epoch, true)
+	if err == nil && n < int64(len(steps)) { // The server may be another one, and hold the same events.
+		n, err = l.move(ctx, sink, steps, epoch, false)
 	}
 	if err != nil || n == int64(len(steps)) {
 		return err
 	}
 	return l.whyNot(ctx, sink, epoch)
+}
+
+// move returns how many offsets have moved. It compares the ids of all events, or where the
+// server may have stayed the same, that of the last.
+func (l *Log) move(ctx context.Context, sink string, steps []events.Step, epoch int64, same bool) (int64, error) {
+	var columns [8][]string
+	for _, s := range steps {
+		stored := events.Position{}
+		if s.Stored != nil {
+			stored = *s.Stored
+		}
+		server, compared := s.Server, s.Events[len(s.Events)-1:]
+		if server == "" || !same {
+			server, compared = "", s.Events
+		}
+		for i, text := range []string{
+			s.Stream(), strconv.FormatInt(s.After, 10), strconv.FormatInt(s.Last(), 10), idsOf(compared),
+			strconv.FormatInt(stored.Seq, 10), stored.ID.String(), stored.Digest.String(), server,
+		} {
+			columns[i] = append(columns[i], text)
+		}
+	}
+	lists, err := l.lists(columns[:])
+	if err != nil {
+		return 0, err
+	}
+	args := append([]any{sink, epoch}, lists...)
+	if parked := parkedOf(steps); len(parked[0]) > 0 {
+		return l.moveAndPark(ctx, sink, len(steps), args, parked)
+	}
+	return l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Move, args...)
 }
 
 // idsOf are the ids of events, one behind the other.

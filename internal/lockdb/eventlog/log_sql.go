@@ -36,19 +36,19 @@ SELECT c.stream, coalesce(o.last_seq, 0), coalesce(e.seq, 0), c.last_seq, e.logg
  WHERE c.last_seq > coalesce(o.last_seq, 0)
  ORDER BY c.stream`,
 	After: `
-SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, {server}
   FROM obs_event
  WHERE stream = $1 AND seq > $2
  ORDER BY seq
  LIMIT $3`,
 	Latest: `
-SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST($3 AS BOOLEAN) THEN data END
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST($3 AS BOOLEAN) THEN data END, ''
   FROM obs_event
  WHERE stream = $1
  ORDER BY seq DESC
  LIMIT $2`,
 	Read: `
-SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
+SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, {server}
   FROM {numbered $1} s
   JOIN {numbered $2} a ON a.n = s.n
   JOIN {numbered $3} l ON l.n = s.n
@@ -120,7 +120,7 @@ SELECT p.stream, p.subject, count(*), min(p.seq), max(p.seq), min(p.parked_at), 
  WHERE p.sink = $1
  GROUP BY p.stream, p.subject, s.paused_at`,
 	Retries: `
-SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
+SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data, ''
   FROM obs_parked p
   JOIN obs_sink_offset o ON o.sink = p.sink AND o.stream = p.stream AND o.last_seq >= p.seq
  WHERE p.sink = $1
@@ -188,7 +188,7 @@ func textsOf(backend string) logSQL {
 // readPostgres is Read. The limit, which leaves nothing out, keeps the planner from another
 // way than by the index, stream by stream.
 const readPostgres = `
-SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
+SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, {server}
   FROM unnest($1::text[], $2::text[]::bigint[], $3::text[]::bigint[]) WITH ORDINALITY AS r (stream, after_seq, last_seq, n)
  CROSS JOIN LATERAL (
        SELECT o.stream, o.seq, o.event_id, o.type, o.subject, o.version, o.change, o.snapshot, o.time, o.logged_at, o.data
@@ -201,16 +201,20 @@ SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.sn
 // movePostgres is Move. It looks for each row by its key: of a sink that is new to its
 // statistics PostgreSQL expects one row, and would compare each with each. What it inserts is
 // always there, and locked.
+//
+// Where $10 has the server that a stream was read from, $6 has the id of its last event alone:
+// on the same server that is enough.
 const movePostgres = `
 INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, stored_digest, epoch, updated_at)
 SELECT $1, m.stream, m.last_seq, m.stored_seq, m.stored_id, m.stored_digest, $2, {now}
-  FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[])
-       AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest)
+  FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[], $10::text[])
+       AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest, server)
  WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
    AND (SELECT b.last_seq FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = m.stream FOR UPDATE) IN (m.after_seq, m.last_seq)
-   AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
-                  FROM obs_event e
-                 WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)
+   AND CASE WHEN m.server = '' THEN m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
+                                               FROM obs_event e
+                                              WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)
+            ELSE m.server = {server} AND m.ids = (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = m.stream AND e.seq = m.last_seq) END
 ON CONFLICT (sink, stream) DO UPDATE
    SET last_seq = excluded.last_seq,
        stored_seq = CASE WHEN excluded.stored_seq > 0 THEN excluded.stored_seq ELSE o.stored_seq END,

@@ -56,7 +56,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lists := [][]string{{"orders", "stock", "bills", "items"}, {"14500", "0", "500", "2000"}, {"15000", "1", "750", "2250"}, {"ids", "ids", "ids", "ids"}, {"15000", "1", "750", "2250"}, {"id", "id", "id", "id"}, {"digest", "digest", "digest", "digest"}}
+	lists := [][]string{{"orders", "stock", "bills", "items"}, {"14500", "0", "500", "2000"}, {"15000", "1", "750", "2250"}, {"ids", "ids", "ids", "ids"}, {"15000", "1", "750", "2250"}, {"id", "id", "id", "id"}, {"digest", "digest", "digest", "digest"}, {"", "server", "", "server"}}
 	args := func(db *sqldb.DB, first []any, columns [][]string) []any {
 		lists, err := (&Log{db: db}).lists(columns)
 		if err != nil {

@@ -156,6 +156,35 @@ func (db *DB) Native(ctx context.Context, f func(conn *pgx.Conn) error) error {
 	return native(ctx, db.Main, f)
 }
 
+// Stream is [DB.Query] for many rows: on PostgreSQL without database/sql, which takes most of
+// the time of a row. Of a connection that has broken it does not try another one.
+func (db *DB) Stream(ctx context.Context, what, text string, visit func(scan Scan) error, args ...any) error {
+	if db.postgres == nil {
+		return db.Query(ctx, what, text, visit, args...)
+	}
+	err := db.Native(ctx, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		return eachNative(rows, visit)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, BusyPool(db.Main, err))
+	}
+	return nil
+}
+
+func eachNative(rows pgx.Rows, visit func(scan Scan) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := visit(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // Statement is one of [Statements] that are sent together.
 type Statement struct {
 	Text string
@@ -182,13 +211,7 @@ func (db *DB) Pipeline(ctx context.Context, statements []Statement, row func(sca
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := row(rows.Scan); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return eachNative(rows, row)
 	})
 }
 

@@ -60,6 +60,8 @@ var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?
 //	{skip}       the same, but leaves out those that another client has locked
 //	{nowait}     the same, but fails when another client has locked one
 //	{standby}    reports whether the server is a standby, which may be behind
+//	{server}     is another text when the server was started anew or is another one, or the
+//	             table of events was emptied or made anew; empty where that cannot be said
 //
 // Spring Integration up to 6 keeps the TTL in the reader of INT_LOCK, 7 keeps the expiry in
 // the row. In a table that has EXPIRED_AFTER both columns are written, so that neither
@@ -230,6 +232,7 @@ func postgresDialect() *dialect {
 			"skip":     ` FOR UPDATE SKIP LOCKED`,
 			"nowait":   ` FOR UPDATE NOWAIT`,
 			"standby":  `pg_is_in_recovery()`,
+			"server":   `(SELECT concat(CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), '/', pg_relation_filenode('obs_event'::regclass)))`,
 		},
 		timeArg: func(t time.Time) any { return t },
 		list:    func(texts []string) (any, error) { return texts, nil },
@@ -256,7 +259,7 @@ func sqliteDialect() *dialect {
 			"numbered": `(SELECT key + 1 AS n, value FROM json_each($x))`,
 			"elements": `json_each($x)`,
 			"share":    ``, "update": ``, "skip": ``, "nowait": ``,
-			"standby": `FALSE`,
+			"standby": `FALSE`, "server": `''`,
 		},
 		timeArg: func(t time.Time) any { return t.UTC().Format(sqliteTime) },
 		list:    jsonList,

@@ -11,7 +11,7 @@ SELECT c.stream, coalesce(o.last_seq, 0), coalesce(e.seq, 0), c.last_seq, e.logg
 
 -- After
 PREPARE "After" AS
-SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, (SELECT concat(CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), '/', pg_relation_filenode('obs_event'::regclass)))
   FROM obs_event
  WHERE stream = $1 AND seq > $2
  ORDER BY seq
@@ -19,7 +19,7 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
 
 -- Latest
 PREPARE "Latest" AS
-SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST($3 AS BOOLEAN) THEN data END
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST($3 AS BOOLEAN) THEN data END, ''
   FROM obs_event
  WHERE stream = $1
  ORDER BY seq DESC
@@ -27,7 +27,7 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
 
 -- Read
 PREPARE "Read" AS
-SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
+SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, (SELECT concat(CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), '/', pg_relation_filenode('obs_event'::regclass)))
   FROM unnest($1::text[], $2::text[]::bigint[], $3::text[]::bigint[]) WITH ORDINALITY AS r (stream, after_seq, last_seq, n)
  CROSS JOIN LATERAL (
        SELECT o.stream, o.seq, o.event_id, o.type, o.subject, o.version, o.change, o.snapshot, o.time, o.logged_at, o.data
@@ -69,13 +69,14 @@ ON CONFLICT (sink, stream) DO NOTHING;
 PREPARE "Move" AS
 INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, stored_seq, stored_id, stored_digest, epoch, updated_at)
 SELECT $1, m.stream, m.last_seq, m.stored_seq, m.stored_id, m.stored_digest, $2, clock_timestamp()
-  FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[])
-       AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest)
+  FROM unnest($3::text[], $4::text[]::bigint[], $5::text[]::bigint[], $6::text[], $7::text[]::bigint[], $8::text[], $9::text[], $10::text[])
+       AS m (stream, after_seq, last_seq, ids, stored_seq, stored_id, stored_digest, server)
  WHERE EXISTS (SELECT 1 FROM obs_sink_offset c WHERE c.sink = $1 AND c.stream = '' AND c.epoch = $2 FOR SHARE)
    AND (SELECT b.last_seq FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = m.stream FOR UPDATE) IN (m.after_seq, m.last_seq)
-   AND m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
-                  FROM obs_event e
-                 WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)
+   AND CASE WHEN m.server = '' THEN m.ids = (SELECT string_agg(CAST(e.event_id AS TEXT), '' ORDER BY e.seq)
+                                               FROM obs_event e
+                                              WHERE e.stream = m.stream AND e.seq > m.after_seq AND e.seq <= m.last_seq)
+            ELSE m.server = (SELECT concat(CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), '/', pg_relation_filenode('obs_event'::regclass))) AND m.ids = (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = m.stream AND e.seq = m.last_seq) END
 ON CONFLICT (sink, stream) DO UPDATE
    SET last_seq = excluded.last_seq,
        stored_seq = CASE WHEN excluded.stored_seq > 0 THEN excluded.stored_seq ELSE o.stored_seq END,
@@ -122,7 +123,7 @@ SELECT p.stream, p.subject, count(*), min(p.seq), max(p.seq), min(p.parked_at), 
 
 -- Retries
 PREPARE "Retries" AS
-SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
+SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data, ''
   FROM obs_parked p
   JOIN obs_sink_offset o ON o.sink = p.sink AND o.stream = p.stream AND o.last_seq >= p.seq
  WHERE p.sink = $1

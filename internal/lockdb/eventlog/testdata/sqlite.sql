@@ -11,7 +11,7 @@ SELECT c.stream, coalesce(o.last_seq, 0), coalesce(e.seq, 0), c.last_seq, e.logg
 
 -- After
 EXPLAIN
-SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, data, ''
   FROM obs_event
  WHERE stream = ?1 AND seq > ?2
  ORDER BY seq
@@ -19,7 +19,7 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
 
 -- Latest
 EXPLAIN
-SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST(?3 AS BOOLEAN) THEN data END
+SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, logged_at, CASE WHEN CAST(?3 AS BOOLEAN) THEN data END, ''
   FROM obs_event
  WHERE stream = ?1
  ORDER BY seq DESC
@@ -27,7 +27,7 @@ SELECT stream, seq, event_id, type, subject, version, change, snapshot, time, lo
 
 -- Read
 EXPLAIN
-SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data
+SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, ''
   FROM (SELECT key + 1 AS n, value FROM json_each(?1)) s
   JOIN (SELECT key + 1 AS n, value FROM json_each(?2)) a ON a.n = s.n
   JOIN (SELECT key + 1 AS n, value FROM json_each(?3)) l ON l.n = s.n
@@ -125,7 +125,7 @@ SELECT p.stream, p.subject, count(*), min(p.seq), max(p.seq), min(p.parked_at), 
 
 -- Retries
 EXPLAIN
-SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data
+SELECT p.stream, p.seq, p.event_id, p.type, p.subject, p.version, p.change, p.snapshot, p.time, p.logged_at, p.data, ''
   FROM obs_parked p
   JOIN obs_sink_offset o ON o.sink = p.sink AND o.stream = p.stream AND o.last_seq >= p.seq
  WHERE p.sink = ?1

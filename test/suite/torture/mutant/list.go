@@ -298,6 +298,12 @@ func ofDelivery() []Mutant {
 			Witness: "internal/lockdb TestAcknowledgesWhatTheLogHolds",
 		},
 		{
+			Name:    "acknowledges-on-another-server",
+			Without: []Step{serverOfBatch()},
+			Shows:   "The same, where the last event comes again in its place, behind others.",
+			Witness: "internal/lockdb TestAcknowledgesWhatTheLogHolds",
+		},
+		{
 			Name:    "acknowledges-from-any-offset",
 			Without: []Step{offsetOfBatch()},
 			Shows:   "The same, where the events of the batch come again as they were, but those between the offset that went back and the batch are others.",

@@ -49,8 +49,16 @@ func eventsOfBatch() Step {
 		What: "the offset moves past a batch of the relay whatever events the log has in its place",
 		Edits: []Edit{
 			{logFile, "c.epoch = $2{share})\n   AND m.ids = (", "c.epoch = $2{share})\n   AND '' <> ("},
-			{logFile, "FOR UPDATE) IN (m.after_seq, m.last_seq)\n   AND m.ids = (", "FOR UPDATE) IN (m.after_seq, m.last_seq)\n   AND '' <> ("},
+			{logFile, "AND CASE WHEN m.server = '' THEN m.ids = (", "AND CASE WHEN m.server = '' THEN '' <> ("},
+			{logFile, "ELSE m.server = {server} AND m.ids = (", "ELSE m.server = {server} AND '' <> ("},
 		},
+	}
+}
+
+func serverOfBatch() Step {
+	return Step{
+		What:  "the offset moves past a batch whose last event the log has, on whatever server",
+		Edits: []Edit{{logFile, "ELSE m.server = {server} AND m.ids = (", "ELSE m.ids = ("}},
 	}
 }
 
