@@ -82,13 +82,19 @@ func appendUUID(dst []byte, id uuid.UUID) []byte {
 }
 
 func appendTime(dst []byte, member string, t time.Time) []byte {
-	t = Writable(t.UTC().Truncate(time.Microsecond))
-	if t.IsZero() {
+	named := append(dst, member...)
+	if dated := appendInstant(named, t); len(dated) > len(named) {
+		return append(dated, '"')
+	}
+	return dst
+}
+
+// appendInstant appends nothing for a time that no event can carry.
+func appendInstant(dst []byte, t time.Time) []byte {
+	if t = Writable(t.UTC().Truncate(time.Microsecond)); t.IsZero() {
 		return dst
 	}
-	dst = append(dst, member...)
-	dst = t.AppendFormat(dst, encodedTime)
-	return append(dst, '"')
+	return t.AppendFormat(dst, encodedTime)
 }
 
 func appendPadded(dst []byte, n int64) []byte {

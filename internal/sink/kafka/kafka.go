@@ -100,7 +100,7 @@ func Open(ctx context.Context, o Options, t sink.Term) (_ *Sink, err error) {
 	s.client, err = o.client(
 		kgo.TransactionalID(o.transactionalID()), kgo.TransactionTimeout(transactionTimeout), kgo.RecordRetries(attempts), kgo.UnknownTopicRetries(attempts),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil), o.Positions}), kgo.ProducerBatchCompression(codecs[o.Compression]),
-		kgo.ManualFlushing(), kgo.MaxBufferedRecords(1<<30), kgo.ProducerBatchMaxBytesFn(s.topics.limit), kgo.WithHooks(&s.dials),
+		kgo.MaxBufferedRecords(1<<30), kgo.ProducerBatchMaxBytesFn(s.topics.limit), kgo.WithHooks(&s.dials),
 	)
 	if err != nil {
 		return nil, err
@@ -206,24 +206,25 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 	if ctx.Err() != nil {
 		return sink.Result{}, context.Cause(ctx)
 	}
-	taken, records, rejected, err := s.records(ctx, batch)
+	topic, err := s.topicsOf(ctx, batch)
 	if err != nil {
 		return sink.Result{}, s.explained(ctx, "look at the topics", err)
 	}
-	ends := events.Ends(taken, s.term.Log, s.held)
-	result := sink.Result{Stored: ends, Rejected: rejected}
-	if len(taken) == 0 {
-		return result, nil
-	}
-	if moves {
-		for _, end := range ends {
-			records = append(records, s.positionRecord(end))
+	var result sink.Result
+	err = s.transact(ctx, func(produce func(*kgo.Record)) {
+		var taken []events.Event
+		taken, result.Rejected = s.records(batch, topic, produce)
+		result.Stored = events.Ends(taken, s.term.Log, s.held)
+		for _, end := range result.Stored {
+			if moves {
+				produce(s.positionRecord(end))
+			}
 		}
-	}
-	if err := s.transact(ctx, records); err != nil {
+	})
+	if err != nil {
 		return sink.Result{}, err
 	}
-	for _, end := range ends {
+	for _, end := range result.Stored {
 		if moves {
 			s.held[end.Stream] = end
 		}
@@ -231,8 +232,8 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 	return result, nil
 }
 
-// transact stores all of the records, or none.
-func (s *Sink) transact(ctx context.Context, records []*kgo.Record) error {
+// transact stores all of the records that are produced, or none.
+func (s *Sink) transact(ctx context.Context, records func(produce func(*kgo.Record))) error {
 	if s.broken != nil {
 		return s.broken
 	}
@@ -243,7 +244,7 @@ func (s *Sink) transact(ctx context.Context, records []*kgo.Record) error {
 	return s.broken
 }
 
-func (s *Sink) attempt(ctx context.Context, records []*kgo.Record) error {
+func (s *Sink) attempt(ctx context.Context, records func(produce func(*kgo.Record))) error {
 	if err := s.client.BeginTransaction(); err != nil {
 		return s.explained(ctx, "begin a transaction", err)
 	}
@@ -255,9 +256,7 @@ func (s *Sink) attempt(ctx context.Context, records []*kgo.Record) error {
 			fail(s.explained(ctx, "write to the topic "+r.Topic, err))
 		}
 	}
-	for _, r := range records {
-		s.client.Produce(flush, r, promise)
-	}
+	records(func(r *kgo.Record) { s.client.Produce(flush, r, promise) })
 	_ = s.client.Flush(flush) // Its error is of flush, whose cause says more.
 	switch err := context.Cause(flush); {
 	case ctx.Err() != nil:

@@ -17,9 +17,8 @@ import (
 	"github.com/observerd/observerd/internal/sink"
 )
 
-// records returns the events of a batch that Kafka takes, as records of topics that are
-// there, and the first of each stream that it does not take.
-func (s *Sink) records(ctx context.Context, batch []events.Event) (taken []events.Event, records []*kgo.Record, rejected []sink.Rejection, err error) {
+// topicsOf returns the topic of each stream of a batch. They are there.
+func (s *Sink) topicsOf(ctx context.Context, batch []events.Event) (topic map[string]string, err error) {
 	topic, names := make(map[string]string), make(map[string]bool)
 	for i := range batch {
 		stream := batch[i].Stream
@@ -27,13 +26,16 @@ func (s *Sink) records(ctx context.Context, batch []events.Event) (taken []event
 			continue
 		}
 		if topic[stream], err = topicOf(s.opts.Topic, s.opts.Positions, stream); err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 		names[topic[stream]] = true
 	}
-	if err := s.ensure(ctx, slices.Sorted(maps.Keys(names))...); err != nil {
-		return nil, nil, nil, err
-	}
+	return topic, s.ensure(ctx, slices.Sorted(maps.Keys(names))...)
+}
+
+// records produces the events of a batch that Kafka takes, and returns them, and the first of
+// each stream that it does not take.
+func (s *Sink) records(batch []events.Event, topic map[string]string, produce func(*kgo.Record)) (taken []events.Event, rejected []sink.Rejection) {
 	stops := make(map[string]bool)
 	for i := range batch {
 		e := &batch[i]
@@ -50,9 +52,10 @@ func (s *Sink) records(ctx context.Context, batch []events.Event) (taken []event
 			})
 			continue
 		}
-		taken, records = append(taken, *e), append(records, r)
+		produce(r)
+		taken = append(taken, *e)
 	}
-	return taken, records, rejected, nil
+	return taken, rejected
 }
 
 // record is an event as the Kafka binding of CloudEvents 1.0 has it. Key and value are never
@@ -68,16 +71,26 @@ func record(e *events.Event, topic string, structured bool) *kgo.Record {
 	if r.Value == nil {
 		r.Value = []byte{}
 	}
-	attributes, contentType := events.Binary(e)
-	r.Headers = make([]kgo.RecordHeader, 0, len(attributes)+1)
-	for _, a := range attributes {
-		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "ce_" + a.Name, Value: []byte(a.Value)})
+	values, contentType := events.Binary(e)
+	r.Headers = make([]kgo.RecordHeader, 0, len(values)+1)
+	for i, value := range values {
+		if len(value) > 0 {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: headers[i], Value: value})
+		}
 	}
 	if contentType != "" {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "content-type", Value: []byte(contentType)})
 	}
 	return r
 }
+
+// headers are the names of [events.Attributes].
+var headers = func() (names [len(events.Attributes)]string) {
+	for i, name := range events.Attributes {
+		names[i] = "ce_" + name
+	}
+	return names
+}()
 
 // batchOverhead is what the client adds to a record that is alone in its batch.
 const batchOverhead = 65
@@ -137,7 +150,7 @@ func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.
 // read writes the mark of this term, and reads until it finds it.
 func (s *Sink) read(ctx context.Context) (map[string]events.Position, error) {
 	mark := s.positionRecord(events.Position{Log: s.term.Log})
-	if err := s.transact(ctx, []*kgo.Record{mark}); err != nil {
+	if err := s.transact(ctx, func(produce func(*kgo.Record)) { produce(mark) }); err != nil {
 		return nil, err
 	}
 	client, err := s.opts.client(kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.WithHooks(&s.dials),

@@ -90,9 +90,11 @@ func (s *Sink) encode(batch []events.Event, places []int) (id string, body []byt
 	header = http.Header{}
 	switch s.opts.Mode {
 	case "binary":
-		attributes, contentType := events.Binary(e)
-		for _, a := range attributes {
-			header.Set("Ce-"+a.Name, headerValue(a.Value))
+		values, contentType := events.Binary(e)
+		for i, name := range events.Attributes {
+			if len(values[i]) > 0 {
+				header.Set("Ce-"+name, headerValue(string(values[i])))
+			}
 		}
 		if body = e.Data; contentType != "" {
 			header.Set("Content-Type", contentType)

@@ -115,13 +115,14 @@ func followersOfTheParked() Step {
 func positionInKafkasTransaction() Step {
 	return Step{
 		What: "a Kafka sink writes the positions in a transaction of their own, behind the events",
-		Edits: []Edit{{"internal/sink/kafka/kafka.go", "\tif moves {\n\t\tfor _, end := range ends {\n\t\t\trecords = append(", `	if err := s.transact(ctx, records); err != nil {
+		Edits: []Edit{{"internal/sink/kafka/kafka.go", "\t\tfor _, end := range result.Stored {\n\t\t\tif moves {\n\t\t\t\tproduce(", `	})
+	if err != nil {
 		return sink.Result{}, err
 	}
-	records = nil
-	if moves {
-		for _, end := range ends {
-			records = append(`}},
+	err = s.transact(ctx, func(produce func(*kgo.Record)) {
+		for _, end := range result.Stored {
+			if moves {
+				produce(`}},
 	}
 }
 
