@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/observerd/observerd/internal/events"
 )
@@ -33,15 +34,16 @@ func positionColumns(ends []events.Position) []any {
 	return []any{streams, seqs, ids, digests}
 }
 
-// eventColumns are $11 to $21 of [storeSQL].
+// eventColumns are $11 to $21 of [storeSQL]. The driver finds out of other slices by reflection
+// what they are, element by element.
 func eventColumns(batch []events.Event) []any {
 	n := len(batch)
-	ids, seqs, versions, snapshots := make([][16]byte, n), make([]int64, n), make([]int64, n), make([]bool, n)
+	ids, seqs, versions, snapshots := make(pgtype.FlatArray[pgtype.UUID], n), make([]int64, n), make([]int64, n), make([]bool, n)
 	streams, types, subjects, changes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	times, observed, data := make([]*time.Time, n), make([]*time.Time, n), make([][]byte, n)
+	times, observed, data := make(pgtype.FlatArray[pgtype.Timestamptz], n), make(pgtype.FlatArray[pgtype.Timestamptz], n), make(pgtype.FlatArray[[]byte], n)
 	for i := range batch {
 		e := &batch[i]
-		ids[i], seqs[i], versions[i], snapshots[i] = e.ID, e.Seq, e.Version, e.Snapshot
+		ids[i], seqs[i], versions[i], snapshots[i] = pgtype.UUID{Bytes: e.ID, Valid: true}, e.Seq, e.Version, e.Snapshot
 		streams[i], types[i], subjects[i], changes[i] = e.Stream, e.Type, e.Subject, string(e.Change)
 		times[i], observed[i] = instant(e.Time), instant(e.Observed)
 		if len(e.Data) > 0 {
@@ -51,12 +53,10 @@ func eventColumns(batch []events.Event) []any {
 	return []any{ids, streams, seqs, types, subjects, changes, versions, times, observed, snapshots, data}
 }
 
-// instant returns nil for a time that no event can carry.
-func instant(t time.Time) *time.Time {
-	if t = events.Writable(t); t.IsZero() {
-		return nil
-	}
-	return &t
+// instant is NULL for a time that no event can carry.
+func instant(t time.Time) pgtype.Timestamptz {
+	t = events.Writable(t)
+	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
 }
 
 // transact runs a statement in a transaction of its own, in one round trip, and returns the

@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -183,18 +184,22 @@ func (s *Sink) Redeliver(ctx context.Context, batch []events.Event) (sink.Result
 // deliver stores all of the batch at once. Where the server refuses an event it looks for it by
 // halves, stores what comes before it, and goes on without its stream.
 func (s *Sink) deliver(ctx context.Context, batch []events.Event, moves bool) (result sink.Result, err error) {
-	var stored []events.Event
+	last := make(map[string]events.Position)
 	refused := 0 // How many at the beginning have one among them that is refused.
 	for len(batch) > 0 && err == nil {
 		n := len(batch)
 		if refused > 0 {
 			n = max(1, refused/2)
 		}
-		err = s.store(ctx, batch[:n], moves)
+		var ends []events.Position
+		ends, err = s.store(ctx, batch[:n], moves)
 		refusal, _ := errors.AsType[*serverError](err)
 		switch {
 		case err == nil:
-			stored, batch, refused = append(stored, batch[:n]...), batch[n:], max(0, refused-n)
+			batch, refused = batch[n:], max(0, refused-n)
+			for _, end := range ends {
+				last[end.Stream] = end
+			}
 		case refusal == nil || !refusal.refuses:
 		case n > 1:
 			refused, err = n, nil
@@ -205,29 +210,25 @@ func (s *Sink) deliver(ctx context.Context, batch []events.Event, moves bool) (r
 			refused, err = 0, nil
 		}
 	}
-	result.Stored = sink.StoredAll(stored).Stored
-	if moves {
-		for i, end := range result.Stored {
-			result.Stored[i] = s.at[end.Stream]
-		}
-	}
+	result.Stored = slices.Collect(maps.Values(last))
 	return result, err
 }
 
 // store stores all of the events or none of them, and moves the positions, unless the events
-// come late. The error is a [serverError] that refuses where it is for one of the events.
-func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) error {
+// come late. It returns the last event of each stream. The error is a [serverError] that refuses
+// where it is for one of the events.
+func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) ([]events.Position, error) {
 	for i := range part {
 		if len(part[i].Data) > maxData {
-			return &serverError{refuses: true, text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
+			return nil, &serverError{refuses: true, text: fmt.Sprintf("its data have %d bytes, and PostgreSQL takes %d at most", len(part[i].Data), maxData)}
 		}
 	}
 	ends := events.Ends(part, s.term.Log, s.at)
-	known := s.knownColumns(ends)
+	moved := ends
 	if !moves {
-		ends = nil
+		moved = nil
 	}
-	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, known, positionColumns(ends), eventColumns(part))
+	args := slices.Concat([]any{s.id, s.term.Log, s.term.Epoch, s.session}, s.knownColumns(ends), positionColumns(moved), eventColumns(part))
 	statement := s.sql.store // It fails without the unique key, too.
 	if s.stores {
 		statement = s.sql.storeNew
@@ -237,14 +238,14 @@ func (s *Sink) store(ctx context.Context, part []events.Event, moves bool) error
 		n, err = s.transact(ctx, s.sql.store, args...)
 	}
 	if err != nil {
-		return explained(ctx, "store events", err)
+		return nil, explained(ctx, "store events", err)
 	}
 	if n == 0 {
-		return s.stale(ctx)
+		return nil, s.stale(ctx)
 	}
-	s.know(ends)
+	s.know(moved)
 	s.stores = true
-	return nil
+	return ends, nil
 }
 
 // know remembers positions. A server that took the place of the target behind a pooler may
