@@ -163,6 +163,49 @@ func TestRelayComparesItsSink(t *testing.T) {
 	}
 }
 
+// TestRelayAcknowledgesBatchesTogether has a sink that knows its positions store ten batches of
+// two streams, and the log refuse an acknowledgement: nothing is stored twice.
+func TestRelayAcknowledgesBatchesTogether(t *testing.T) {
+	for name, tc := range map[string]struct {
+		knows bool
+		moves int
+	}{"a sink that knows its positions": {true, 3}, "one that does not": {false, 10}} {
+		for _, fault := range []error{nil, errors.New("the server is starting up")} {
+			t.Run(fmt.Sprintf("%s, %v", name, fault), func(t *testing.T) {
+				bubble(t, func(r *rig) {
+					for _, stream := range []string{"orders", "stock"} {
+						r.log.add(stream, upTo(50)...)
+					}
+					if tc.knows {
+						r.resumer()
+					}
+					failing := fault
+					r.log.before = func(call string) error {
+						if call != "acknowledge" || failing == nil {
+							return nil
+						}
+						err := failing
+						failing = nil
+						return err
+					}
+					r.start()
+					pass(5 * time.Second)
+					for _, stream := range []string{"orders", "stock"} {
+						r.wantStored(stream, upTo(50))
+						r.wantOffset(stream, 50)
+						if end := events.Ends(r.log.streams[stream], r.log.id, nil)[0]; tc.knows && r.log.stored[stream] != end {
+							t.Errorf("the log has %+v as stored of %s, want %+v", r.log.stored[stream], stream, end)
+						}
+					}
+					if got := r.log.calls["acknowledge"]; fault == nil && got != tc.moves {
+						t.Errorf("%d acknowledgements of ten batches, want %d", got, tc.moves)
+					}
+				})
+			})
+		}
+	}
+}
+
 // clean has retention take events from the log.
 func (r *rig) clean(upTo int64) { r.log.streams["orders"] = r.log.streams["orders"][upTo:] }
 

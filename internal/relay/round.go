@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,11 @@ func (t *term) round(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if busy, err = t.feed(ctx, p); err != nil {
+	busy, err = t.feed(ctx, p)
+	if settleErr := t.settle(ctx); err == nil {
+		err = settleErr
+	}
+	if err != nil {
 		return busy, err
 	}
 	// Last, so that an event at which the sink fails does not hold up all others.
@@ -251,7 +256,8 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 			}
 		}
 		if len(done.events) > 0 {
-			t.unsettled = append(t.unsettled, events.Step{
+			moved++
+			t.stored(events.Step{
 				After: done.after, Events: done.events, Server: parts[i].server, Stored: last, Parked: t.parkings(done.parked),
 			})
 		}
@@ -262,11 +268,12 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 			rest = append(rest, left)
 		}
 	}
-	moved = len(t.unsettled)
 	if len(stored) > 0 {
 		failpoint.Hit("relay.stored")
 	}
-	if settleErr := t.settle(ctx); settleErr != nil {
+	if err == nil && len(rest) == 0 && t.settlesLater() {
+		t.later++
+	} else if settleErr := t.settle(ctx); settleErr != nil {
 		if err != nil { // The log's failure is told, and the sink's not forgotten.
 			t.endSession()
 		}
@@ -319,6 +326,39 @@ func (t *term) offer(ctx context.Context, batch []events.Event, deliver func(con
 	return stored, rejected, nil
 }
 
+const (
+	// mostLater is how many batches wait to be acknowledged with the one behind them, and
+	// mostStreamsLater how many streams they may have.
+	mostLater, mostStreamsLater = 3, 64
+)
+
+// settlesLater reports whether what the sink has stored may be acknowledged with what comes
+// next. It knows its positions, so that a crash repeats nothing, and an acknowledgement, which
+// is a commit, costs as much as a fifth of a batch.
+func (t *term) settlesLater() bool {
+	_, resumes := t.sink.(sink.Resumer)
+	parks := slices.ContainsFunc(t.unsettled, func(s events.Step) bool { return len(s.Parked) > 0 })
+	return resumes && !parks && t.later < mostLater && len(t.unsettled) <= mostStreamsLater
+}
+
+// stored takes in a step that the event log does not know yet.
+func (t *term) stored(step events.Step) {
+	i := -1
+	if t.later > 0 { // Or each stream is there once.
+		i = slices.IndexFunc(t.unsettled, func(s events.Step) bool { return s.Stream() == step.Stream() })
+	}
+	if i < 0 {
+		t.unsettled = append(t.unsettled, step)
+		return
+	}
+	s := &t.unsettled[i]
+	s.Events = slices.Concat(s.Events, step.Events)
+	s.Stored, s.Parked = cmp.Or(step.Stored, s.Stored), step.Parked
+	if step.Server != s.Server {
+		s.Server = ""
+	}
+}
+
 // settle acknowledges what the sink has stored. Shutdown does not interrupt it, since it
 // is brief and saves a repetition; a lost lease forbids it. A repeat after a lost answer
 // changes nothing, and the epoch keeps a late one from moving the offset of another
@@ -344,7 +384,7 @@ func (t *term) settle(ctx context.Context) error {
 		}
 		t.tookIn(step)
 	}
-	t.unsettled = nil
+	t.unsettled, t.later = nil, 0
 	failpoint.Hit("relay.moved")
 	return nil
 }

@@ -35,10 +35,11 @@ type term struct {
 	claimed bool
 	// restored says that the sink knows a later term, and the log does not.
 	restored bool
-	// unsettled is what the sink has stored and the event log does not know yet. It is
-	// acknowledged before anything else is delivered, so that a crash repeats at most one
-	// batch of a term.
+	// unsettled is what the sink has stored and the event log does not know yet. Unless the sink
+	// knows its positions, it is acknowledged before anything else is delivered, so that a crash
+	// repeats at most one batch of a term. later is how many batches of it wait for that.
 	unsettled []events.Step
+	later     int
 	// after is the last stream of the last batch. The next round begins behind it, so that
 	// streams with a large backlog cannot starve others.
 	after string
@@ -215,7 +216,7 @@ func (t *term) dropped(err error) {
 	}
 	t.opts.Logger.Warn("Event log changed, its events are delivered from the offset that it has now",
 		"stored", abridged(streams), "err", err)
-	t.unsettled, t.compared, t.parked = nil, nil, parked{}
+	t.unsettled, t.later, t.compared, t.parked = nil, 0, nil, parked{}
 }
 
 // failed waits before the next step, or ends the term.
