@@ -1,11 +1,9 @@
 package events
 
 import (
-	"encoding/json"
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Attributes are the names of the attributes of an event in a binary mode of CloudEvents, which
@@ -36,7 +34,7 @@ func Binary(e *Event) (values [len(Attributes)][]byte, contentType string) {
 	}
 	switch {
 	case len(e.Data) == 0:
-	case utf8.Valid(e.Data) && json.Valid(e.Data):
+	case e.holdsJSON():
 		contentType = "application/json"
 	default:
 		contentType = "application/octet-stream"

@@ -69,7 +69,7 @@ func AppendJSON(dst []byte, e *Event) []byte {
 	if e.Snapshot {
 		dst = append(dst, `,"snapshot":true`...)
 	}
-	dst = appendData(dst, e.Data)
+	dst = appendData(dst, e)
 	return append(dst, '}')
 }
 
@@ -106,30 +106,28 @@ func appendPadded(dst []byte, n int64) []byte {
 	return append(dst, text...)
 }
 
-func appendData(dst []byte, data json.RawMessage) []byte {
-	if len(data) == 0 {
+func appendData(dst []byte, e *Event) []byte {
+	if len(e.Data) == 0 {
 		return dst
 	}
-	if !utf8.Valid(data) || !json.Valid(data) {
+	if !e.holdsJSON() {
 		dst = append(dst, `,"datacontenttype":"application/octet-stream","data_base64":"`...)
-		dst = base64.StdEncoding.AppendEncode(dst, data)
+		dst = base64.StdEncoding.AppendEncode(dst, e.Data)
 		return append(dst, '"')
 	}
 	dst = append(dst, `,"datacontenttype":"application/json","data":`...)
-	return appendOneLine(dst, bytes.Trim(data, " \t\r\n"))
+	return appendOneLine(dst, bytes.Trim(e.Data, " \t\r\n"))
 }
 
 // appendOneLine leaves out line breaks, which valid JSON holds between its
 // tokens only: an event is one line of a file.
 func appendOneLine(dst, data []byte) []byte {
-	for {
-		at := bytes.IndexAny(data, "\r\n")
-		if at < 0 {
-			return append(dst, data...)
+	for _, c := range []byte("\r\n") {
+		if bytes.IndexByte(data, c) >= 0 {
+			data = bytes.ReplaceAll(data, []byte{c}, nil)
 		}
-		dst = append(dst, data[:at]...)
-		data = data[at+1:]
 	}
+	return append(dst, data...)
 }
 
 // EncodedID returns the id of an event that [AppendJSON] encoded, without

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -71,7 +72,12 @@ type Event struct {
 	Snapshot bool
 	// Data is the row as a JSON object; of a row that is gone it is the key.
 	Data json.RawMessage
+	// Checked says that a column of JSON has held Data: encoders need not look.
+	Checked bool
 }
+
+// holdsJSON reports whether encoders can have the data as JSON.
+func (e *Event) holdsJSON() bool { return utf8.Valid(e.Data) && (e.Checked || json.Valid(e.Data)) }
 
 // NewID derives an event's identity: a version 8 UUID (RFC 9562, section 5.8)
 // made of the SHA-256 of stream, key, version, epoch and row hash. The version

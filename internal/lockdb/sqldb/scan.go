@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // ScanTime scans a time of either database; NULL becomes the zero time, and what
@@ -37,6 +39,15 @@ func (s timeScanner) Scan(value any) error {
 		return nil
 	}
 	return fmt.Errorf("read a time of the coordination database: unexpected type %T", value)
+}
+
+// ScanTimestamptz implements [pgtype.TimestamptzScanner], which is faster.
+func (s timeScanner) ScanTimestamptz(v pgtype.Timestamptz) error {
+	if v.InfinityModifier != pgtype.Finite {
+		return s.Scan(v.InfinityModifier.String())
+	}
+	*s.to = v.Time.UTC()
+	return nil
 }
 
 // fraction reads what follows the seconds, such as ".123000".
