@@ -37,16 +37,20 @@ func (p Position) Is(o Position) bool { return p.Stream == o.Stream && p.Seq == 
 // begin in it. since has the positions of streams before it, whose digests are continued.
 func Ends(batch []Event, log uuid.UUID, since map[string]Position) []Position {
 	var ends []Position
-	at := make(map[string]int)
+	at, n := make(map[string]int), 0
+	var both [32]byte
 	for i := range batch {
 		e := &batch[i]
-		n, known := at[e.Stream]
-		if !known {
-			n = len(ends)
-			at[e.Stream] = n
-			ends = append(ends, since[e.Stream])
+		if i == 0 || e.Stream != batch[i-1].Stream {
+			var known bool
+			if n, known = at[e.Stream]; !known {
+				n = len(ends)
+				at[e.Stream] = n
+				ends = append(ends, since[e.Stream])
+			}
 		}
-		sum := sha256.Sum256(append(ends[n].Digest[:], e.ID[:]...))
+		copy(both[copy(both[:], ends[n].Digest[:]):], e.ID[:])
+		sum := sha256.Sum256(both[:])
 		ends[n] = Position{Stream: e.Stream, Log: log, Seq: e.Seq, ID: e.ID, Digest: uuid.UUID(sum[:16])}
 	}
 	return ends

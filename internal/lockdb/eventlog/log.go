@@ -111,7 +111,7 @@ func (l *Log) events(ctx context.Context, what string, bytes int, text string, a
 	err = l.db.Stream(ctx, what, text,
 		func(scan sqldb.Scan) error {
 			ev := events.Event{Checked: checked}
-			err := scan(&ev.Stream, &ev.Seq, &ev.ID, &ev.Type, &ev.Subject, &ev.Version, (*string)(&ev.Change), &ev.Snapshot,
+			err := scan(&ev.Stream, &ev.Seq, sqldb.ScanUUID(&ev.ID), &ev.Type, &ev.Subject, &ev.Version, (*string)(&ev.Change), &ev.Snapshot,
 				sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data), &server)
 			if err != nil {
 				return err

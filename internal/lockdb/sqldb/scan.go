@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -47,6 +48,17 @@ func (s timeScanner) ScanTimestamptz(v pgtype.Timestamptz) error {
 		return s.Scan(v.InfinityModifier.String())
 	}
 	*s.to = v.Time.UTC()
+	return nil
+}
+
+// ScanUUID scans an id of either database, NULL not.
+func ScanUUID(to *uuid.UUID) sql.Scanner { return uuidScanner{to} }
+
+type uuidScanner struct{ *uuid.UUID }
+
+// ScanUUID implements [pgtype.UUIDScanner], which needs no text.
+func (s uuidScanner) ScanUUID(v pgtype.UUID) error {
+	*s.UUID = v.Bytes
 	return nil
 }
 
