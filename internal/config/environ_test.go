@@ -58,7 +58,7 @@ func TestMistakesNameTheirVariableOrFlag(t *testing.T) {
 		o.Overrides = map[string]any{"http.listen": 8080, "http.listn": "x", "observers": "x", "a b": 1, "node.name": " "}
 		o.FlagNames = map[string]string{"http.listen": "--listen"}
 	})
-	want := `config.yaml:1:14: "loud" is not a level; use debug, info, warn or error
+	want := `config.yaml:1:14: unknown value "loud"; use debug, info, warn or error
 --listen: "8080" is not an address; use host:port, for example 127.0.0.1:8080, or "" for none
 --set: there is no such key; see docs/configuration.md
 --set http.listn: there is no such key; use http.listen
@@ -66,7 +66,7 @@ func TestMistakesNameTheirVariableOrFlag(t *testing.T) {
 --set observers: observers and sinks are lists; set them in the file
 OBSERVERD_DATABASE_POOL_SIZE: "" is not a number of connections from 2 to 200; use for example 8
 OBSERVERD_DATABASE_URL: the URL cannot be read; use postgres://USER:PASSWORD@HOST:PORT/DATABASE, and in USER and PASSWORD %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %
-OBSERVERD_LOG_FORMAT: "xml" is not a format; use auto, tint or json
+OBSERVERD_LOG_FORMAT: unknown value "xml"; use auto, tint or json
 OBSERVERD_LOG_LEVL: this variable sets no key; use OBSERVERD_LOG_LEVEL
 OBSERVERD_QUITE_UNKNOWN: this variable sets no key; remove it, or see the keys in docs/configuration.md
 OBSERVERD_SCHEDULER_OBSERVER_LOCK_TTL: "-1s" is negative; use 1s

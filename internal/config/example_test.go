@@ -29,7 +29,7 @@ func ExampleLoad() {
 	// testdata/bad/missing-source.yaml:4:34: there is no source "warehous"; use warehouse
 	// testdata/bad/missing-source.yaml:5:34: there is no source "something"; use warehouse
 	// --set http.listen: "nowhere" is not an address; use host:port, for example 127.0.0.1:8080, or "" for none
-	// OBSERVERD_LOG_LEVEL: "loud" is not a level; use debug, info, warn or error
+	// OBSERVERD_LOG_LEVEL: unknown value "loud"; use debug, info, warn or error
 }
 
 func ExampleConfig_Types() {

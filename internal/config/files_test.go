@@ -108,7 +108,7 @@ func TestKeyInTwoFiles(t *testing.T) {
 c.yaml:3:11: the key "warehouse" is there already, at b.yaml:3:11; remove one of them
 c.yaml:6:10: an observer "red" is there already, at b.yaml:5:10; use another
 c.yaml:9:10: a sink "screen" is there already, at a.yaml:7:10; use another
-c.yaml:9:24: "nothing" is not a type; use stdout, file, sql, webhook or kafka
+c.yaml:9:24: unknown value "nothing"; use stdout, file, sql, webhook or kafka
 `; got != want {
 		t.Errorf("reported\n%s\nwant\n%s", got, want)
 	}
@@ -123,8 +123,8 @@ func TestMistakesOfSeveralFiles(t *testing.T) {
 		want  string
 	}{
 		"keys": {map[string]string{"a.yaml": "log: {level: loud}\n", "b.yaml": "\nlog: {format: loud, colour: red}\n"}, []string{"b.yaml", "a.yaml"},
-			`a.yaml:1:14: "loud" is not a level; use debug, info, warn or error
-b.yaml:2:15: "loud" is not a format; use auto, tint or json
+			`a.yaml:1:14: unknown value "loud"; use debug, info, warn or error
+b.yaml:2:15: unknown value "loud"; use auto, tint or json
 b.yaml:2:21: unknown key "colour"; use one of level, format, cycles
 warning: b.yaml, a.yaml: there are no observers, so nothing will be polled; add some below observers
 warning: b.yaml, a.yaml: there are no sinks, so events stay in the event log; add some below sinks

@@ -69,7 +69,7 @@ func word(text string, p place) (string, string) {
 	if near := nearest.Name(text, words); near != "" {
 		return "", fmt.Sprintf("%s is not %s; use %s", quote(text), either(words), near)
 	}
-	return "", fmt.Sprintf("%s is not a %s; use %s", quote(text), p.key, either(words))
+	return "", fmt.Sprintf("unknown value %s; use %s", quote(text), either(words))
 }
 
 func either(words []string) string {

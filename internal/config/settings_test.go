@@ -205,7 +205,7 @@ func TestBadSettings(t *testing.T) {
 		"no finite number":          {url + "rate: NaN", `config.yaml:10:11: "NaN" is not a number of events per second`},
 		"a small number below":      {url + "deep: {rate: -1}", `config.yaml:10:18: "-1" is not a number of parts from 0 to 2147483647; use for example 2.5`},
 		"no mapping":                {url + "headers: [a]", "config.yaml:10:14: headers is a section; add names below it, each with one text"},
-		"no word of the mapping":    {url + "labels: {a: green}", `config.yaml:10:17: "green" is not a colour; use red or blue`},
+		"no word of the mapping":    {url + "labels: {a: green}", `config.yaml:10:17: unknown value "green"; use red or blue`},
 		"no section":                {url + "deep: {tls: a}", "config.yaml:10:17: tls is a section; set its keys below it"},
 		"a template of nothing":     {url + "body: 'a {{.Stream'", "config.yaml:10:11: line 1 of this template: unclosed action; use for example {{.Stream}}"},
 		"a template of two lines":   {url + "body: \"a\\n{{nothing .}}\"", `config.yaml:10:11: line 2 of this template: function "nothing" not defined; use`},

@@ -103,7 +103,7 @@ func (d decoder) expanded(p place, written string) (text string, ok bool) {
 
 func (d decoder) hide(path, written, text string) {
 	if text != written {
-		d.Hide(path, quote(text), "the value of "+quote(written))
+		d.Hide(path, quote(text), quote(written)+" (expanded)")
 	}
 }
 

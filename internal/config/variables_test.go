@@ -170,7 +170,7 @@ func TestMistakesDoNotRepeatVariables(t *testing.T) {
 		strings.Replace(minimal, "updated_at}", `updated_at, start: "${PW}"}`, 1), strings.Replace(minimal, "type: stdout", `type: "${PW}"`, 1)}
 	for _, text := range texts {
 		got := refuse(t, text, environ("PW="+canary))
-		if strings.Contains(got, canary) || !strings.Contains(got, `the value of "${PW}`) {
+		if strings.Contains(got, canary) || !strings.Contains(got, `"${PW}`) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
