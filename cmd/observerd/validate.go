@@ -37,8 +37,9 @@ type validation struct {
 // validator is one run of validate.
 type validator struct {
 	*cli
-	offline, strict, sql bool
-	sample               int
+	offline, strict, sql, fullSQL bool
+	noted                         bool // what the SQL lacks has been said
+	sample                        int
 	output               *format
 	timeout              *time.Duration
 }
@@ -186,10 +187,10 @@ func (c *cli) printFindings(findings []admin.Finding) {
 }
 
 func (v *validator) printOnline(online admin.Validation) error {
-	d := online.Database
-	fmt.Fprintf(v.stdout, "database %s: %s\nlocks in %s\n", d.URL, schemaText(d), d.Locks)
+	d, apart := online.Database, strings.NewReplacer("; ", "\n  ") // What a provider lacks, on a line of its own.
+	fmt.Fprintf(v.stdout, "database %s: %s\nlocks in %s\n", d.URL, schemaText(d), apart.Replace(d.Locks))
 	for _, id := range slices.Sorted(maps.Keys(online.LockProviders)) {
-		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", id, online.LockProviders[id])
+		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", id, apart.Replace(online.LockProviders[id]))
 	}
 	for _, o := range online.Observers {
 		state := "reachable"

@@ -89,13 +89,20 @@ func (c Capabilities) List() []Capability {
 	return list
 }
 
-// String is the list in a line.
+// String is the list without what the provider has like any other, and behind a semicolon
+// what it lacks.
 func (c Capabilities) String() string {
-	words := make([]string, 0, 16)
+	var values, lacks []string
 	for _, capability := range c.List() {
-		words = append(words, capability.Name+" "+capability.Has)
+		switch capability.Has {
+		case yes(true):
+		case yes(false):
+			lacks = append(lacks, capability.Name)
+		default:
+			values = append(values, capability.Name+" "+capability.Has)
+		}
 	}
-	return c.Name + ": " + strings.Join(words, ", ")
+	return c.Name + ": " + strings.Join(values, ", ") + "; lacks " + cmp.Or(strings.Join(lacks, ", "), "nothing")
 }
 
 func yes(has bool) string {
