@@ -28,8 +28,8 @@ func (c *cli) pollCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "poll ID",
 		Short: "Poll an observer once, or show what a poll would find",
-		Long: `With --dry-run, show the SQL that a poll would send now, the rows that it would
-read and the events that it would make. Nothing is written and no lock is taken.
+		Long: `With --dry-run, show the SQL that a poll would send now, as 'validate --full-sql'
+does, the rows that it would read and the events that it would make. Nothing is written and no lock is taken.
 
 With --once alone, poll the observer now, under the lock of its type. The turns
 of the cluster stay as they are; a node that runs delivers the events.`,

@@ -40,8 +40,8 @@ type validator struct {
 	offline, strict, sql, fullSQL bool
 	noted                         bool // what the SQL lacks has been said
 	sample                        int
-	output               *format
-	timeout              *time.Duration
+	output                        *format
+	timeout                       *time.Duration
 }
 
 func (c *cli) validateCommand() *cobra.Command {
@@ -56,10 +56,12 @@ unique, a timestamp that can be NULL, a right that is not granted and what is
 lost without it, a large table that every poll would read whole. Nothing is
 created or changed.
 
-For each observer, show the SQL that its polls send, the plan of the database
-where it gives one, the first rows as the events that they would become, and how
-many rows of history the first polls will make events of. Rows that cannot become
-an event are poison; an observer most of whose first rows are is not ready.
+For each observer, show the SQL of its polls, the plan of the database where it
+gives one, the first rows as the events that they would become, and how many rows
+of history the first polls will make events of. Rows that cannot become an event
+are poison; an observer most of whose first rows are is not ready. The SQL names
+columns alone; --full-sql shows it as it is sent, with what converts values and
+keeps those that are too large from being read.
 
 Warnings, then mistakes come last, on stderr, before the line that says how many
 observers are ready. Nothing is logged unless --log-level is given.
@@ -75,7 +77,8 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 	v.timeout = timeoutFlag(cmd, 15*time.Second)
 	cmd.Flags().BoolVar(&v.offline, "offline", false, "look at the configuration alone, connect to nothing")
 	cmd.Flags().BoolVar(&v.strict, "strict", false, "take warnings for mistakes")
-	cmd.Flags().BoolVar(&v.sql, "sql", true, "show the SQL that polls of each observer send, and its plan")
+	cmd.Flags().BoolVar(&v.sql, "sql", true, "show the SQL of the polls of each observer, and its plan")
+	cmd.Flags().BoolVar(&v.fullSQL, "full-sql", false, "show the SQL as it is sent, with the conversions and length guards of columns")
 	cmd.Flags().IntVar(&v.sample, "sample", 3, "show so many of the first `rows` of each observer as events, and count its history; 0: do neither")
 	return cmd
 }
@@ -83,6 +86,9 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 func (v *validator) run(ctx context.Context) error {
 	if v.sample < 0 {
 		return usageError{errors.New("--sample is negative; use 0 for no rows")}
+	}
+	if v.fullSQL && !v.sql {
+		return usageError{errors.New("--full-sql shows what --sql=false leaves out; use one of them")}
 	}
 	cfg, warnings, err := v.loadConfig()
 	result := validation{Config: strings.Join(v.configPaths, ", "), Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}
@@ -207,8 +213,15 @@ func (v *validator) printOnline(online admin.Validation) error {
 
 // printObserver prints what is known of the polls of an observer.
 func (v *validator) printObserver(o admin.ObserverCheck) error {
-	if v.sql && o.SQL != "" {
-		fmt.Fprintf(v.stdout, "  sql:\n%s;\n", indented(o.SQL))
+	if text := o.SQL; v.sql && text != "" {
+		note := ""
+		switch {
+		case v.fullSQL:
+			text = o.FullSQL
+		case text != o.FullSQL && !v.noted:
+			note, v.noted = ", without length guards and conversions (--full-sql shows it as sent)", true
+		}
+		fmt.Fprintf(v.stdout, "  sql%s:\n%s;\n", note, indented(text))
 	}
 	if v.sql && o.Plan != "" {
 		fmt.Fprintf(v.stdout, "  plan:\n%s\n", indented(o.Plan))

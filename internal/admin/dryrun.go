@@ -26,7 +26,7 @@ type DryRun struct {
 	Detect   string `json:"detect"`
 	// From is the low-water mark; empty for the beginning of the source.
 	From string `json:"from"`
-	// SQL is the statement of the poll; empty when none was sent.
+	// SQL is the statement of the poll as it is sent; empty when none was.
 	SQL string `json:"sql,omitempty"`
 	// Blank says that there is no schema yet that could remember a row, so
 	// that every row is new.
@@ -136,12 +136,9 @@ func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database,
 		d.Ended = changed
 	}
 	if in, read := recorded.first(); read {
-		q, failed := observer.WithKey(ctx, src, s.Query)
-		if failed == nil {
-			d.SQL, failed = src.SQL(ctx, q, in)
-		}
-		if failed != nil {
-			d.SQL = ""
+		if q, failed := observer.WithKey(ctx, src, s.Query); failed == nil {
+			text, _ := src.SQL(ctx, q, in)
+			d.SQL = text.Full
 		}
 	}
 	if err != nil {

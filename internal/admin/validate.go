@@ -79,10 +79,12 @@ type ObserverCheck struct {
 	Reachable bool   `json:"reachable"`
 	// Ready says that a node would poll it.
 	Ready bool `json:"ready"`
-	// SQL is the statement of a poll, Plan how the database would run it; empty when
-	// they could not be read.
-	SQL  string `json:"sql,omitempty"`
-	Plan string `json:"plan,omitempty"`
+	// SQL is the statement of a poll without the conversions and length guards of columns,
+	// FullSQL the same as it is sent, Plan how the database would run it; empty when they
+	// could not be read.
+	SQL     string `json:"sql,omitempty"`
+	FullSQL string `json:"full_sql,omitempty"`
+	Plan    string `json:"plan,omitempty"`
 	// Sample are the events of the first rows, Dead those among them that
 	// cannot be read.
 	Sample []json.RawMessage `json:"sample,omitempty"`

@@ -81,7 +81,7 @@ func (op *Operator) cursorOf(ctx context.Context, o config.Observer) observer.Cu
 
 // checkRead reads the statement of a poll and its plan: not of the first poll, which
 // reads everything, but of the following ones.
-func (c *ObserverCheck) checkRead(ctx context.Context, o config.Observer, src source.Database) (err error) {
+func (c *ObserverCheck) checkRead(ctx context.Context, o config.Observer, src source.Database) error {
 	var in observer.Range
 	q := wiring.Query(o)
 	if q.Timestamp != "" && o.Detect != config.DetectSnapshot {
@@ -91,9 +91,11 @@ func (c *ObserverCheck) checkRead(ctx context.Context, o config.Observer, src so
 		}
 		in.From, q.Form = h.Cursor, h.Form
 	}
-	if c.SQL, err = src.SQL(ctx, q, in); err != nil {
+	text, err := src.SQL(ctx, q, in)
+	if err != nil {
 		return err
 	}
+	c.SQL, c.FullSQL = text.Plain, text.Full
 	plan, err := src.Plan(ctx, q, in)
 	if err != nil {
 		c.findings = append(c.findings, Finding{SeverityWarning, "observer " + c.ID, fmt.Sprintf("the plan of its polls cannot be shown: %v", err), nil})

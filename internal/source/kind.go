@@ -47,8 +47,8 @@ type Database interface {
 	Sample(ctx context.Context, t *Table) error
 	// Describe finds out whether a query can be polled, and how well.
 	Describe(ctx context.Context, q observer.Query) (Description, error)
-	// SQL is what a read of that range sends.
-	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
+	// SQL is the statements of a read of that range.
+	SQL(ctx context.Context, q observer.Query, in observer.Range) (SQL, error)
 	// Plan is how the database would run it.
 	Plan(ctx context.Context, q observer.Query, in observer.Range) (Plan, error)
 	Close() error

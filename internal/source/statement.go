@@ -131,14 +131,38 @@ func (w Statements) Writers() []Writer {
 	return []Writer{Statements.Range}
 }
 
-// Texts joins statements for people.
-func Texts[S any](steps []S, text func(S) string) string {
-	texts := make([]string, len(steps))
-	for i, s := range steps {
-		texts[i] = text(s)
-	}
-	return strings.Join(texts, ";\n")
+// SQL is the text of the statements of a read, for people.
+type SQL struct {
+	// Full is what is sent, and Plain what [Statements.Plain] makes of it.
+	Full, Plain string
 }
+
+// Texts joins statements for people.
+func Texts[S any](steps []S, text func(S) (full, plain string)) SQL {
+	full, plain := make([]string, len(steps)), make([]string, len(steps))
+	for i, s := range steps {
+		full[i], plain[i] = text(s)
+	}
+	return SQL{Full: strings.Join(full, ";\n"), Plain: strings.Join(plain, ";\n")}
+}
+
+// Plain returns statements that select columns by their names alone, as a person would:
+// not converted, and however long a value is.
+func (w Statements) Plain() Statements {
+	w.Dialect = plain{w.Dialect}
+	return w
+}
+
+type plain struct{ Dialect }
+
+// Column implements [Dialect].
+func (plain) Column(_ Column, qualified string) string { return qualified }
+
+// Item implements [Dialect].
+func (plain) Item(_ int, _ Column, value string) string { return value }
+
+// Size implements [Dialect].
+func (plain) Size(Column, string, int) (fits, length string) { return "", "" }
 
 // What a bound of a range is, if it is no part of a key.
 const (

@@ -177,8 +177,8 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 }
 
 // SQL implements [source.Database].
-func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
-	return try(s, func(src source.Database) (string, error) { return src.SQL(ctx, q, in) })
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (source.SQL, error) {
+	return try(s, func(src source.Database) (source.SQL, error) { return src.SQL(ctx, q, in) })
 }
 
 // Plan implements [source.Database].

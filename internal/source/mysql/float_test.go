@@ -183,7 +183,7 @@ func TestFloatsSortedApart(t *testing.T) {
 		exec(t, writer, "INSERT INTO "+table+" VALUES (1, "+test.value+"), (2, 0)")
 		q := observer.Query{SQL: "SELECT t.id, t.v, m.at FROM " + table + " t STRAIGHT_JOIN moves m ON m.part = t.id", Key: []string{"id"}, Timestamp: "at", Columns: []string{"v"}}
 		text, err := s.SQL(t.Context(), q, observer.Range{})
-		if plan := explain(t, writer, text); err != nil || !strings.Contains(plan, "Using temporary") {
+		if plan := explain(t, writer, text.Full); err != nil || !strings.Contains(plan, "Using temporary") {
 			t.Fatalf("the rows are not sorted in a table: %s, %v", plan, err)
 		}
 		rows := sourcetest.ReadAll(t, s, q, observer.Range{})

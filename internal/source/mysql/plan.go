@@ -30,8 +30,8 @@ func (p plan) items() int {
 }
 
 // step is a statement as it is sent, and as people are shown it: with ? in the
-// place of a cursor.
-type step struct{ sql, text string }
+// place of a cursor. plain is that of [source.Statements.Plain].
+type step struct{ sql, text, plain string }
 
 func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	if err := source.CheckQuery(q); err != nil {
@@ -78,8 +78,7 @@ func (p *plan) resolve(q observer.Query) error {
 	return err
 }
 
-// write writes each statement twice: as it is sent, with the bounds in it, and for
-// people.
+// write writes each statement as it is sent, with the bounds in it, and for people.
 func (p *plan) write(q observer.Query, in observer.Range) error {
 	w := source.Statements{
 		Dialect: dialect{relation: p.relation}, Query: q, Selection: p.selection, In: in, Order: p.order.parts,
@@ -98,7 +97,8 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 		bound := w
 		bound.Dialect = dialect{relation: p.relation, bounds: bounds}
 		sent, _ := write(bound)
-		p.steps = append(p.steps, step{sent, shown})
+		plain, _ := write(w.Plain())
+		p.steps = append(p.steps, step{sent, shown, plain})
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type step struct {
 	binds []any
 	// explained is sql with literals in the places of the binds; empty without any.
 	explained string
+	// plain is that of [source.Statements.Plain].
+	plain string
 }
 
 // newPlan resolves the names of a query.
@@ -92,7 +94,7 @@ func (dialect) Limit(statement string, rows int) string {
 	return fmt.Sprintf("SELECT * FROM (\n%s\n)\nWHERE ROWNUM <= %d", statement, rows)
 }
 
-// write writes the statements: with binds, and with literals in their places.
+// write writes the statements: with binds, and with literals in their places, and plain.
 func (p *plan) write(q observer.Query, in observer.Range) error {
 	w := source.Statements{
 		Dialect: dialect{time: p.time}, Query: q, Selection: p.selection, In: in, Order: p.order.parts,
@@ -111,7 +113,13 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 		explained := w
 		explained.Dialect = dialect{time: p.time, literals: literals}
 		literally, _ := write(explained)
-		p.steps = append(p.steps, step{sql: p.commented(text, q.Stream), binds: binds, explained: p.commented(literally, q.Stream)})
+		plain, _ := write(w.Plain())
+		p.steps = append(p.steps, step{
+			sql:       p.commented(text, q.Stream),
+			binds:     binds,
+			explained: p.commented(literally, q.Stream),
+			plain:     p.commented(plain, q.Stream),
+		})
 	}
 	return nil
 }

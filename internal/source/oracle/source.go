@@ -131,9 +131,9 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 }
 
 // SQL returns the statements that Read would run, for people.
-func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (source.SQL, error) {
 	p, err := s.plan(ctx, q, in)
-	return source.Texts(p.steps, func(s step) string { return s.sql }), err
+	return source.Texts(p.steps, func(s step) (full, plain string) { return s.sql, s.plain }), err
 }
 
 // KeyOrder implements [observer.Source].

@@ -56,7 +56,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 func (c *session) explain(ctx context.Context, s step) (explained, error) {
-	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.bare, params: s.params, runs: s.bare, byPath: true})
+	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true})
 	if err != nil {
 		return explained{}, err
 	}

@@ -30,11 +30,11 @@ type plan struct {
 	ties      string            // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
-// step is a statement. bare is the same one without a look at lengths, for EXPLAIN, which
-// would write the sum of them for each column: minutes for a wide relation.
+// step is a statement. plain is that of [source.Statements.Plain], which EXPLAIN gets too: it
+// would write the sum of the lengths for each column, minutes for a wide relation.
 type step struct {
-	sql, bare string
-	params    [][]byte
+	sql, plain string
+	params     [][]byte
 }
 
 // errChanged says that the rows are not of the columns that were looked up: what
@@ -136,13 +136,12 @@ func (p plan) keyIsPlain() bool {
 
 // write writes the statements.
 func (p *plan) write(q observer.Query, in observer.Range) error {
-	s, d := p.selection, dialect{schemas: p.schemas}
+	s, d := p.selection, dialect{schemas: p.schemas, sizes: p.relation.sizes}
 	w := source.Statements{
 		Dialect: d, Query: q, Selection: s, In: in, Order: p.order, From: p.relation.from, Laterals: true, NullsLast: true,
 		Rows: !slices.ContainsFunc(s.Key, func(i int) bool { return d.schema(s.Columns[i]) != d.schema(s.Columns[s.Key[0]]) }),
 	}
-	bare := w
-	d.sizes = p.relation.sizes
+	plain := w.Plain()
 	if long := p.relation.named(s); long != nil {
 		w.Behind, d.named = source.Lateral(strings.Join(long, ", "), "l"), true
 	}
@@ -152,12 +151,12 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 	}
 	for _, write := range w.Writers() {
 		text, parts := write(w)
-		plain, _ := write(bare)
+		bare, _ := write(plain)
 		params, err := source.Bounds(p.selection, in, parts, p.time.param, func(_ source.Column, part string) ([]byte, bool) { return []byte(part), true })
 		if err != nil {
 			return err
 		}
-		p.steps = append(p.steps, step{sql: text, bare: plain, params: params})
+		p.steps = append(p.steps, step{sql: text, plain: bare, params: params})
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type reads struct {
 func planReads(steps []step) []question {
 	var questions []question
 	for _, s := range steps {
-		questions = append(questions, question{sql: explainSQL + s.bare, params: s.params, runs: s.bare, byPath: true})
+		questions = append(questions, question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true})
 	}
 	return append(questions, question{sql: tablesSQL})
 }

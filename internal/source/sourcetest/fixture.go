@@ -20,7 +20,7 @@ type Source interface {
 	Tables(ctx context.Context, limit int) ([]source.Table, error)
 	Sample(ctx context.Context, t *source.Table) error
 	Describe(ctx context.Context, q observer.Query) (source.Description, error)
-	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
+	SQL(ctx context.Context, q observer.Query, in observer.Range) (source.SQL, error)
 	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)
 	Close() error
 }

@@ -104,7 +104,7 @@ func plan(t *testing.T, f Fixture) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, statement := range strings.Split(text, ";\n") {
+			for _, statement := range strings.Split(text.Full, ";\n") {
 				if (index == "orders_by_time" || f.FullNulls) && !strings.Contains(statement, f.Placeholder) {
 					continue
 				}
@@ -115,8 +115,8 @@ func plan(t *testing.T, f Fixture) {
 			}
 		}
 	}
-	if text, err := f.Source.SQL(t.Context(), loose, observer.Range{From: from}); err != nil || strings.Count(text, "SELECT") != 2 {
-		t.Errorf("SQL = %s, %v, want a second statement for NULL", text, err)
+	if text, err := f.Source.SQL(t.Context(), loose, observer.Range{From: from}); err != nil || strings.Count(text.Full, "SELECT") != 2 {
+		t.Errorf("SQL = %s, %v, want a second statement for NULL", text.Full, err)
 	}
 }
 

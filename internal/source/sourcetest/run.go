@@ -63,6 +63,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"the clock parts past and future":               clock,
 		"rows say their columns":                        columns,
 		"the source explains its plan":                  explained,
+		"SQL for people names columns alone":            plainSQL,
 		"polls: odd rows cost no other row":             oddOnes,
 		"polls: schemas change at random":               changedSchemas,
 		"polls: statements end among equal timestamps":  cutTies,

@@ -87,9 +87,9 @@ func withinTies(t *testing.T, f Fixture) {
 			t.Errorf("%+v: keys = %s, want %s", test.in, keys(got), keys(test.want))
 		}
 	}
-	sql, err := f.Source.SQL(t.Context(), q, observer.Range{From: first.cursor, Key: first.key, Order: order})
-	if err != nil || !strings.Contains(sql, ">=") || strings.Contains(sql, first.cursor) || strings.Contains(sql, "'a'") {
-		t.Errorf("SQL = %s, %v", sql, err)
+	text, err := f.Source.SQL(t.Context(), q, observer.Range{From: first.cursor, Key: first.key, Order: order})
+	if err != nil || !strings.Contains(text.Full, ">=") || strings.Contains(text.Full, first.cursor) || strings.Contains(text.Full, "'a'") {
+		t.Errorf("SQL = %s, %v", text.Full, err)
 	}
 	// A key that has the timestamp in it needs no comparison of that.
 	q.Key = []string{"sku", "at", "bin", "warehouse"}

@@ -24,10 +24,10 @@ type plan struct {
 }
 
 // step is a statement. bounded is the same one, with lengths looked at, for where a
-// row has turned out to be large.
+// row has turned out to be large, and plain that of [source.Statements.Plain].
 type step struct {
-	sql, bounded string
-	args         []any
+	sql, bounded, plain string
+	args                []any
 }
 
 func (s session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
@@ -92,16 +92,17 @@ func (p plan) strays(w source.Statements) (statement string, parts []int) {
 	return w.Select(conditions, order+ts, w.In.Limit), parts
 }
 
-// add adds statements, with the bounds of the range that they have: as they are and, for
-// large rows, bounded.
+// add adds statements, with the bounds of the range that they have: as they are, for
+// large rows bounded, and plain.
 func (p *plan) add(w source.Statements, writers ...source.Writer) error {
 	for _, write := range writers {
 		w.Dialect = dialect{}
 		text, parts := write(w)
 		w.Dialect = dialect{bounded: true}
 		bounded, _ := write(w)
+		plain, _ := write(w.Plain())
 		args, err := source.Bounds(p.selection, w.In, parts, parseCursor, bindOf)
-		p.steps = append(p.steps, step{sql: text, bounded: bounded, args: args})
+		p.steps = append(p.steps, step{sql: text, bounded: bounded, plain: plain, args: args})
 		if err != nil {
 			return err
 		}

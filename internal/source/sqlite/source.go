@@ -88,11 +88,11 @@ func dsn(path string, busy time.Duration) string {
 }
 
 // SQL returns the statements that Read would run, for people and for EXPLAIN.
-func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (source.SQL, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	p, err := s.session.plan(ctx, q, in)
-	return source.Texts(p.steps, func(s step) string { return s.sql }), err
+	return source.Texts(p.steps, func(s step) (full, plain string) { return s.sql, s.plain }), err
 }
 
 // deadline bounds a small statement.

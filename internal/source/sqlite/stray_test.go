@@ -360,7 +360,7 @@ func TestPollsOfAFormUseTheIndex(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, statement := range strings.Split(text, ";\n") {
+			for _, statement := range strings.Split(text.Full, ";\n") {
 				plan := explain(t, w.writer, strings.ReplaceAll(statement, "$1", "1"))
 				if strings.Contains(plan, "SCAN") || in.Part != observer.PartStray && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s\n%s", statement, plan)
