@@ -10,7 +10,7 @@ type janitorSQL struct {
 // Rows are deleted a batch at a time, those of locks in the order of their key. That deletion
 // repeats the condition, since the row of a lock that another takes meanwhile is a new one.
 var janitorTexts = janitorSQL{
-	Polls: `DELETE FROM obs_poll WHERE id IN (SELECT id FROM obs_poll WHERE finished_at < {past $1} ORDER BY finished_at LIMIT 5000)`,
+	Polls: `DELETE FROM obs_poll WHERE (stream, id) IN (SELECT stream, id FROM obs_poll WHERE finished_at < {past $1} ORDER BY finished_at LIMIT 5000)`,
 	// By the record of an accepted row a poll knows the row again, so it stays with its
 	// stream: neither time nor a pause ends what a person has accepted. That of a refused
 	// row says nothing to a poll.

@@ -76,6 +76,44 @@ func TestLastPollsAreReadByIndex(t *testing.T) {
 	}
 }
 
+// TestPollsAreReadByObserver reads the plans of the last polls of an observer, one that is polled
+// rarely or often, and of the deletion of old polls.
+func TestPollsAreReadByObserver(t *testing.T) {
+	t.Parallel()
+	for dialect, tc := range map[string]struct {
+		url, fill, explain, want string
+	}{
+		"postgres": {
+			pgtest.New(t), `INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+			 SELECT 'order', CASE WHEN g % 10000 = 1 THEN 'rare' WHEN g % 2 = 0 THEN 'often' ELSE 'orders-' || g % 99 END, 'a', now(), now(), now() + g * interval '1 second', 'ok', '', 0, 0, 0
+			   FROM generate_series(1, 50000) g; ANALYZE obs_poll`,
+			`EXPLAIN `, "obs_poll_pkey",
+		},
+		"sqlite": {
+			"sqlite:" + filepath.Join(t.TempDir(), "observerd.db"), `WITH RECURSIVE s (g) AS (SELECT 1 UNION ALL SELECT g + 1 FROM s WHERE g < 2000)
+			 INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+			 SELECT 'order', CASE WHEN g % 1000 = 1 THEN 'rare' ELSE 'often' END, 'a', '', '', '', 'ok', '', 0, 0, 0 FROM s`,
+			`EXPLAIN QUERY PLAN `, "USING INDEX obs_poll_stream (stream=?)",
+		},
+	} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t, tc.url)
+			if _, err := db.db.Main.ExecContext(t.Context(), db.db.Rendering().SQL(tc.fill)); err != nil {
+				t.Fatal(err)
+			}
+			for _, stream := range []string{"rare", "often"} {
+				if p := planOf(t, db, tc.explain+turnTexts.PollsOf, 60, stream); !strings.Contains(p, tc.want) || stream == "often" && (strings.Contains(p, "Sort") || strings.Contains(p, "TEMP B-TREE")) {
+					t.Errorf("the polls of an observer are read as\n%s", p)
+				}
+			}
+			if p := planOf(t, db, tc.explain+janitorTexts.Polls, 3600); !strings.Contains(p, "obs_poll_finished") || strings.Contains(p, "Seq Scan") || strings.Contains(p, "SCAN obs_poll") {
+				t.Errorf("old polls are deleted as\n%s", p)
+			}
+		})
+	}
+}
+
 // TestRecordsAreFoundByNumber reads the plans of what a step of `dead retry` finds and
 // removes, from a stream with many records.
 func TestRecordsAreFoundByNumber(t *testing.T) {

@@ -42,7 +42,7 @@ SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, ro
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
  WHERE stream = $2
- ORDER BY finished_at DESC, id DESC
+ ORDER BY id DESC
  LIMIT $1`,
 }
 

@@ -336,7 +336,7 @@ PREPARE "Turn.PollsOf" AS
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
  WHERE stream = $2
- ORDER BY finished_at DESC, id DESC
+ ORDER BY id DESC
  LIMIT $1;
 
 -- Node.Beat
@@ -513,7 +513,7 @@ DELETE FROM obs_dead WHERE stream || '' = $1 AND id = ANY ($2::text[]::bigint[])
 
 -- Janitor.Polls
 PREPARE "Janitor.Polls" AS
-DELETE FROM obs_poll WHERE id IN (SELECT id FROM obs_poll WHERE finished_at < (now() - make_interval(secs => $1)) ORDER BY finished_at LIMIT 5000);
+DELETE FROM obs_poll WHERE (stream, id) IN (SELECT stream, id FROM obs_poll WHERE finished_at < (now() - make_interval(secs => $1)) ORDER BY finished_at LIMIT 5000);
 
 -- Janitor.Dead
 PREPARE "Janitor.Dead" AS

@@ -248,7 +248,7 @@ EXPLAIN
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
  WHERE stream = ?2
- ORDER BY finished_at DESC, id DESC
+ ORDER BY id DESC
  LIMIT ?1;
 
 -- Node.Beat
@@ -425,7 +425,7 @@ DELETE FROM obs_dead WHERE stream || '' = ?1 AND id IN (SELECT CAST(value AS INT
 
 -- Janitor.Polls
 EXPLAIN
-DELETE FROM obs_poll WHERE id IN (SELECT id FROM obs_poll WHERE finished_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) ORDER BY finished_at LIMIT 5000);
+DELETE FROM obs_poll WHERE (stream, id) IN (SELECT stream, id FROM obs_poll WHERE finished_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) ORDER BY finished_at LIMIT 5000);
 
 -- Janitor.Dead
 EXPLAIN
