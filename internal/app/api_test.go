@@ -194,9 +194,21 @@ func TestAPI(t *testing.T) {
 		if text := a.ask(t, http.MethodGet, "/api/v1/observers/{id}", "/api/v1/observers/orders", http.StatusOK); !strings.Contains(text, `"action":"pause"`) {
 			t.Error(text)
 		}
+		if _, err := p.beside(t).ExecContext(t.Context(), `ALTER TABLE obs_event RENAME TO obs_gone`); err != nil {
+			t.Fatal(err)
+		}
+		a.ask(t, http.MethodGet, "/api/v1/events", "/api/v1/events?observer=orders", http.StatusServiceUnavailable)
+		a.ask(t, http.MethodGet, "/api/v1/events", "/api/v1/events?observer=ordres", http.StatusNotFound)
+		a.list(t, "/api/v1/polls", "?observer=orders", 1)
 		for path := range a.document["paths"].(map[string]any) {
-			if !a.seen[path+" 200"] || !a.seen[path+" 400"] {
-				t.Errorf("%s was not asked for a good and a bad answer: %v", path, a.seen)
+			responses, _ := a.at(t, "paths", path, "get", "responses")
+			for _, code := range []string{"200", "400", "404"} {
+				if responses[code] != nil && !a.seen[path+" "+code] {
+					t.Errorf("%s never answered %s: %v", path, code, a.seen)
+				}
+			}
+			if looksUp := path != "/api/v1/openapi.json" && path != "/api/v1/status"; looksUp != (responses["429"] != nil) {
+				t.Errorf("%s: %v", path, responses)
 			}
 		}
 	})
@@ -289,6 +301,19 @@ func (a *api) refuses(t *testing.T) {
 		{"/api/v1/polls", "/api/v1/polls?observer=%zz", 400, "cannot be read"},
 		{"/api/v1/polls", "/api/v1/polls?%ff%00=1", 400, "use observer or limit"},
 		{"/api/v1/locks", "/api/v1/locks?lock=lock:nightly", 400, "lock:"},
+		{"/api/v1/locks", "/api/v1/locks?lock=%00", 400, "lock"},
+		{"/api/v1/locks", "/api/v1/locks?lock=%ff", 400, "lock"},
+		{"/api/v1/locks", "/api/v1/locks?lock=lock:exclusive:page:reading:%00", 400, "lock"},
+		{"/api/v1/locks", "/api/v1/locks?lock=lock:exclusive:page:reading:%ff", 400, "lock"},
+		{"/api/v1/locks", "/api/v1/locks?lock=lock:excl:page:reading:x", 400, "lock"},
+		{"/api/v1/locks", "/api/v1/locks?lock=lock:exclusive:page:reading:" + strings.Repeat("x", 5000), 400, "lock"},
+		{"/api/v1/polls", "/api/v1/polls?observer=%00", 404, "there is no observer"},
+		{"/api/v1/polls", "/api/v1/polls?observer=%ff", 404, "there is no observer"},
+		{"/api/v1/polls", "/api/v1/polls?limit=99999999999999999999", 400, "use limit"},
+		{"/api/v1/events", "/api/v1/events?observer=%00", 404, "there is no observer"},
+		{"/api/v1/observers/{id}", "/api/v1/observers/%00", 404, "there is no observer"},
+		{"/api/v1/observers/{id}", "/api/v1/observers/%ff", 404, "there is no observer"},
+		{"/api/v1/observers/{id}", "/api/v1/observers/orders%2Fx", 404, "there is no observer"},
 		{"/api/v1/events", "/api/v1/events", 400, "use observer=ID"},
 		{"/api/v1/events", "/api/v1/events?observer=x%27--", 404, "there is no observer"},
 		{"/api/v1/events", "/api/v1/events?observer=orders&type=order", 400, "no such parameter"},
@@ -341,5 +366,9 @@ func TestAPIWithoutDatabase(t *testing.T) {
 		if text := a.ask(t, http.MethodGet, operation, path, http.StatusServiceUnavailable); strings.Contains(text, "geheim") || strings.Contains(text, "127.0.0.1:1") {
 			t.Errorf("%s: %s", path, text)
 		}
+		name, _, _ := strings.Cut(path, "?")
+		a.ask(t, http.MethodGet, operation, name+"?limt=1", http.StatusBadRequest)
 	}
+	a.ask(t, http.MethodGet, "/api/v1/locks", "/api/v1/locks?lock=lock:excl:page:reading:x", http.StatusBadRequest)
+	a.ask(t, http.MethodGet, "/api/v1/events", "/api/v1/events", http.StatusBadRequest)
 }

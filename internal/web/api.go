@@ -56,7 +56,7 @@ func (s *Server) api(mux *http.ServeMux) {
 			Detail: fmt.Sprintf("there is no %q; %sopenapi.json describes what there is", shortened(r.URL.Path), apiPath),
 		})
 	})
-	mux.HandleFunc("GET "+apiPath+"openapi.json", s.look(nil, func(context.Context, query) (any, error) { return openAPI() }))
+	mux.HandleFunc("GET "+apiPath+"openapi.json", s.look(nil, func(context.Context, query) (any, error) { return openAPI(), nil }))
 	mux.HandleFunc("GET "+apiPath+"status", s.look(nil, func(ctx context.Context, _ query) (any, error) { return s.report(ctx) }))
 	mux.HandleFunc("GET "+apiPath+"observers/{id}", s.bounded(s.look(nil, s.observer)))
 	mux.HandleFunc("GET "+apiPath+"polls", s.bounded(s.look([]string{"observer", "limit"}, s.polls)))

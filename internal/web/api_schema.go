@@ -16,10 +16,10 @@ var openAPIText []byte
 
 // openAPI returns the description of the API: the file with its paths, and the schemas of
 // the types that the answers are made of, which so cannot differ from them.
-var openAPI = sync.OnceValues(func() (map[string]any, error) {
+var openAPI = sync.OnceValue(func() map[string]any {
 	var document map[string]any
 	if err := json.Unmarshal(openAPIText, &document); err != nil {
-		return nil, err
+		panic(err) // It is embedded.
 	}
 	schemas := document["components"].(map[string]any)["schemas"].(map[string]any) //nolint:forcetypeassert // It is a part of the program.
 	for _, t := range []reflect.Type{
@@ -27,7 +27,7 @@ var openAPI = sync.OnceValues(func() (map[string]any, error) {
 	} {
 		schemaOf(t, schemas)
 	}
-	return document, nil
+	return document
 })
 
 // schemaOf returns the JSON Schema of a type as [jsontext.Shaped] shows it. It adds those of
