@@ -32,11 +32,12 @@ func (s strip) size() int {
 	return 80 + len(s.OK) + len(s.Poison) + len(s.Failed) + len(s.Title)
 }
 
-// lastPolls returns the last polls of each observer, oldest first.
-func lastPolls(past []status.PastPoll) map[string][]status.PastPoll {
+// lastPolls returns the last polls of each observer that had ended by then, oldest first: the
+// script finds the poll of a bar by the same rule.
+func lastPolls(past []status.PastPoll, at time.Time) map[string][]status.PastPoll {
 	of := make(map[string][]status.PastPoll)
 	for _, p := range slices.Backward(past) {
-		if len(of[p.Observer]) < stripPolls {
+		if len(of[p.Observer]) < stripPolls && !p.FinishedAt.After(at) {
 			of[p.Observer] = append(of[p.Observer], p)
 		}
 	}

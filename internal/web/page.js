@@ -29,7 +29,63 @@
       row.hidden = !words.every((word) => text.includes(word));
     }
   };
+
+  // A strip shows the poll of the bar that the pointer or the arrow keys are at.
+  const strips = "#observers svg", bars = 60, tip = document.getElementById("tip");
+  let bar = null, polls = {};
+  const named = (svg) => { const th = svg.closest("tr").cells[0]; return (th.querySelector("summary") || th).textContent; };
+  const pollsOf = (id, at) => {
+    if (polls.id !== id || polls.at !== at) {
+      const list = fetch("/api/v1/polls?observer=" + encodeURIComponent(id), { signal: AbortSignal.timeout(5000) })
+        .then((answer) => answer.ok ? answer.json() : []).catch(() => []);
+      // Those which had ended when the page was made, newest first.
+      polls = { id, at, list: list.then((l) => l.filter((p) => Date.parse(p.started_at) + p.duration_ms <= Date.parse(at))) };
+    }
+    return polls.list;
+  };
+  const hide = () => { bar = null; tip.hidden = true; };
+  const show = async (svg, n) => {
+    const label = svg.getAttribute("aria-label"), here = bar = { id: named(svg), n };
+    const list = await pollsOf(here.id, document.getElementById("at").textContent);
+    if (bar !== here) return;
+    const p = bars - n <= parseInt(label) && list[bars - 1 - n]; // The label begins with their number.
+    tip.textContent = p ? p.started_at.slice(0, 19).replace("T", " ") + " UTC: " + p.outcome + ", took " + (p.duration_ms < 1000 ? p.duration_ms + " ms" : span(p.duration_ms / 1000)) +
+      ", " + p.rows + (p.rows === 1 ? " row" : " rows") + (p.poison_rows ? ", " + p.poison_rows + " poison" : "") + (p.reason ? ": " + p.reason.slice(0, 200) : "") : label;
+    tip.hidden = false;
+    const box = svg.getBoundingClientRect(), x = box.left + box.width * (n + .5) / bars - tip.offsetWidth / 2;
+    tip.style.left = scrollX + Math.max(8, Math.min(x, document.documentElement.clientWidth - tip.offsetWidth - 8)) + "px";
+    tip.style.top = scrollY + box.top - tip.offsetHeight - 6 + "px";
+  };
+  const leave = () => { if (!document.activeElement.matches(strips)) hide(); };
+  const point = (e) => {
+    const svg = e.target.closest(strips);
+    if (!svg) {
+      leave();
+      return;
+    }
+    const box = svg.getBoundingClientRect(), n = Math.max(0, Math.min(bars - 1, Math.floor((e.clientX - box.left) / box.width * bars)));
+    if (!bar || bar.n !== n || bar.id !== named(svg)) show(svg, n);
+  };
+  const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -bars, End: bars };
+  document.addEventListener("pointermove", point);
+  document.addEventListener("pointerdown", point);
+  document.documentElement.addEventListener("pointerleave", leave);
+  document.addEventListener("focusin", (e) => { if (e.target.matches(strips) && !bar) show(e.target, bars - 1); });
+  document.addEventListener("focusout", (e) => { if (e.target.matches(strips)) hide(); });
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape") hide();
+    if (!e.target.matches(strips) || !steps[e.key]) return;
+    e.preventDefault();
+    show(e.target, Math.max(0, Math.min(bars - 1, (bar ? bar.n : bars - 1) + steps[e.key])));
+  });
+
   const prepare = () => {
+    for (const svg of all(strips)) {
+      const title = svg.querySelector("title");
+      svg.setAttribute("aria-label", title.textContent);
+      svg.setAttribute("tabindex", "0");
+      title.remove();
+    }
     ahead = Date.parse(document.getElementById("now").textContent) - Date.now();
     for (const e of all(".copy")) e.hidden = false;
     for (const e of all(".filter")) {
@@ -50,7 +106,7 @@
   };
   const swap = (page) => {
     const from = main(), to = page.getElementById("main"), focus = document.activeElement;
-    const at = place(focus), range = focus && focus.matches("input") ? [focus.selectionStart, focus.selectionEnd] : null;
+    const at = place(focus), shown = bar, on = focus && focus.matches(strips) && named(focus), range = focus && focus.matches("input") ? [focus.selectionStart, focus.selectionEnd] : null;
     const old = all("[id]", from), scrolled = old.map((e) => [e.id, e.scrollLeft]);
     for (const e of old) {
       const next = page.getElementById(e.id);
@@ -66,10 +122,14 @@
     from.replaceChildren(...to.childNodes);
     prepare();
     for (const [id, left] of scrolled) if (left) { const e = document.getElementById(id); if (e) e.scrollLeft = left; }
-    const next = find(at);
+    const strip = (id) => all(strips).find((svg) => named(svg) === id);
+    if (shown && strip(shown.id)) show(strip(shown.id), shown.n);
+    else hide();
+    const next = on ? strip(on) : find(at);
     if (next && next !== document.activeElement) {
       next.focus({ preventScroll: true });
       if (range) next.setSelectionRange(...range);
+      if (!shown) hide();
     }
   };
   const selecting = () => {

@@ -261,6 +261,19 @@ func TestPageOfALargeClusterIsSmall(t *testing.T) {
 	}
 }
 
+// TestStripEndsWithTheReport has a poll end after the report was read: the script takes the last of the
+// other ones for that of the last bar.
+func TestStripEndsWithTheReport(t *testing.T) {
+	t.Parallel()
+	r := status.Report{At: at, Observers: []status.Observer{{ID: "orders"}}}
+	for i := range 3 {
+		r.Past = append(r.Past, status.PastPoll{Observer: "orders", FinishedAt: at.Add(time.Duration(i-1) * time.Second), Outcome: "ok"})
+	}
+	if _, page := reporting(t, r).do("GET", "/"); !strings.Contains(page, "2 polls, 0 failed") || !strings.Contains(page, `<time id="at" hidden>`+at.UTC().Format("2006-01-02T15:04:05.000Z")) {
+		t.Error(page)
+	}
+}
+
 // TestPageShowsWork has two nodes, one of which came half an hour ago, and turns by turns.
 func TestPageShowsWork(t *testing.T) {
 	t.Parallel()

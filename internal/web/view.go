@@ -137,7 +137,7 @@ func (v *view) observers(most limits) {
 		return cmp.Compare(slices.Index(order, a.Level), slices.Index(order, b.Level))
 	})
 	v.Observers, v.MoreObservers = cut(all, mostRows)
-	polls := lastPolls(v.Report.Past)
+	polls := lastPolls(v.Report.Past, v.Report.At)
 	room := mostStrips
 	for i := range v.Observers {
 		o := &v.Observers[i]

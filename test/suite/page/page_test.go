@@ -3,8 +3,10 @@ package page_test
 import (
 	"fmt"
 	"image"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -22,7 +24,7 @@ func TestPage(t *testing.T) {
 	settled.shows("returns", "poison")
 	t.Run("content", func(t *testing.T) { content(t, c) })
 	for name, look := range map[string]func(*testing.T, *cluster){
-		"light and dark": schemes, "phone": onAPhone, "keyboard": byKeyboard, "no scripts": scriptless,
+		"light and dark": schemes, "phone": onAPhone, "keyboard": byKeyboard, "no scripts": scriptless, "polls": pollByPoll,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,10 +167,76 @@ func scriptless(t *testing.T, c *cluster) {
 	tellsAll(tab)
 	tab.picture("no-scripts")
 	tab.until(`all('details').length > 0`)
+	tab.until(`/polls, .* failed, up to/.test(strip('payments').querySelector('title').textContent)`)
 	for len(answer[[]string](tab, `all('details:not([open]) > summary').map(say)`)) > 0 {
 		tab.do(chromedp.Click(chromedp.CSS("details:not([open]) > summary")))
 	}
 	first := answer[float64](tab, `performance.timeOrigin`)
 	tab.until(fmt.Sprintf(`performance.timeOrigin > %f + 1`, first))
 	tellsAll(tab)
+}
+
+// pollByPoll has the pointer and the arrow keys go along the last polls of observers, which each
+// have a tooltip. Those of the payments succeeded at first.
+func pollByPoll(t *testing.T, c *cluster) {
+	tab := open(t, c.north, resize(desk))
+	tab.until(`bar('payments', 59) === 'f' && bar('orders', 59) === ''`)
+	tab.point("orders", 59)
+	tab.until(`/^20..-..-.. ..:..:.. utc: ok, took \d+ m?s, \d+ rows?$/.test(tip())`)
+	tab.point("payments", 0)
+	tab.until(`/^\d+ polls, \d+ failed/.test(tip())`)
+	tab.alongBars("payments")
+	tab.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 5, 5))
+	tab.until(`!tip()`)
+
+	answer[int](tab, `(strip('payments').focus(), window.kept = true, 0)`)
+	tab.until(`/does not exist/.test(tip())`)
+	tab.do(chromedp.KeyEvent(kb.Home))
+	tab.until(`/^\d+ polls, \d+ failed/.test(tip()) || / utc: /.test(tip()) && bar('payments', 0) !== null`)
+	at := answer[string](tab, `document.getElementById('at').textContent`)
+	tab.until(fmt.Sprintf(`document.getElementById('at').textContent !== %q && document.activeElement === strip('payments') && tip() !== ''`, at))
+	tab.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowLeft))
+	tab.until(`/ utc: /.test(tip())`)
+	tab.picture("poll")
+	tab.accessible("a tooltip")
+	tab.do(chromedp.KeyEvent(kb.Escape))
+	tab.until(`!tip() && window.kept`)
+}
+
+// point has the pointer go to a place of the strip of an observer.
+func (b *tab) point(observer string, n int) {
+	b.t.Helper()
+	type place struct{ X, Y float64 }
+	at := answer[place](b, fmt.Sprintf(`(strip(%[1]q).scrollIntoView({block: 'center'}), (box => ({x: box.x + box.width*(%[2]d + 0.5)/60, y: box.y + 6}))(strip(%[1]q).getBoundingClientRect()))`, observer, n))
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y))
+}
+
+// alongBars goes along all bars: each tooltip has the color of its bar, and is that of a later
+// poll. A poll that ends meanwhile moves them all, so it tries again.
+func (b *tab) alongBars(observer string) {
+	b.t.Helper()
+	eventually(b.t, func() error {
+		last, ok, failed := "", 0, 0
+		for n := range 60 {
+			if !answer[bool](b, fmt.Sprintf(`bar(%q, %d) !== null`, observer, n)) {
+				continue
+			}
+			b.point(observer, n)
+			b.until(fmt.Sprintf(`/ utc: /.test(tip()) && tip() > %q`, last))
+			last = answer[string](b, `tip()`)
+			good := strings.Contains(last, " utc: ok,")
+			if color := answer[string](b, fmt.Sprintf(`bar(%q, %d)`, observer, n)); (color == "") != good {
+				return fmt.Errorf("bar %d has the color %q: %s", n, color, last)
+			}
+			if good {
+				ok++
+			} else {
+				failed++
+			}
+		}
+		if ok == 0 || failed == 0 {
+			return fmt.Errorf("%d polls that succeeded and %d that failed, so nothing is proved", ok, failed)
+		}
+		return nil
+	})
 }

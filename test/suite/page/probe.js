@@ -25,3 +25,8 @@ const focused = () => {
     seen: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 || style.boxShadow !== 'none',
   };
 };
+
+// strip has the last polls of an observer, bar the class of the bar in one of its 60 places; null for none.
+const strip = id => all('#observers tbody tr').find(row => text(row.cells[0]).startsWith(id))?.querySelector('svg');
+const bar = (id, n) => [...strip(id)?.querySelectorAll('path') ?? []].find(p => p.isPointInFill(new DOMPoint(n + 0.5, 7.9)))?.classList.value ?? null;
+const tip = () => all('#tip').map(text)[0] ?? '';
