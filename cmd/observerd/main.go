@@ -43,6 +43,8 @@ type switchboard struct {
 	mu       sync.Mutex
 	stopping bool
 	passTo   chan<- os.Signal
+	// scratch is a folder that is removed before the process ends at once; empty: none.
+	scratch string
 }
 
 // take reports whether the process is to end at once.
@@ -56,6 +58,7 @@ func (b *switchboard) take(s os.Signal) (end bool) {
 		default: // The command has as many before it.
 		}
 	case b.stopping:
+		_ = os.RemoveAll(b.scratch) // The node still writes, and ends either way.
 		return true
 	default:
 		b.stopping = true
@@ -83,6 +86,13 @@ func (b *switchboard) pass(to chan<- os.Signal) bool {
 		b.passTo = to
 	}
 	return !b.stopping
+}
+
+// removes has a second signal remove a folder.
+func (b *switchboard) removes(folder string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.scratch = folder
 }
 
 // signalError is why a context ended that a signal has cancelled.

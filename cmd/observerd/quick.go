@@ -70,6 +70,7 @@ func (q *quickRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	interrupts.removes(dir)
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	q.configPaths = []string{filepath.Join(dir, "config.yaml")}
 	if err := writeOwn(q.configPaths[0], text, false); err != nil {
