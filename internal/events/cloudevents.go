@@ -82,11 +82,12 @@ func appendUUID(dst []byte, id uuid.UUID) []byte {
 }
 
 func appendTime(dst []byte, member string, t time.Time) []byte {
-	named := append(dst, member...)
-	if dated := appendInstant(named, t); len(dated) > len(named) {
+	before := len(dst)
+	dst = append(dst, member...)
+	if dated := appendInstant(dst, t); len(dated) > len(dst) {
 		return append(dated, '"')
 	}
-	return dst
+	return dst[:before]
 }
 
 // appendInstant appends nothing for a time that no event can carry.

@@ -374,9 +374,9 @@ func TestFailoverToAStandbyThatLaggedIsNoticed(t *testing.T) {
 }
 
 // server is the one from which events are read.
-func (w worker) server(t *testing.T) string {
+func (p worker) server(t *testing.T) string {
 	t.Helper()
-	_, server, err := w.Log().Read(t.Context(), []events.Range{{Stream: "orders", Last: 1}}, 1<<20)
+	_, server, err := p.Log().Read(t.Context(), []events.Range{{Stream: "orders", Last: 1}}, 1<<20)
 	must(t, err)
 	return server
 }
