@@ -221,6 +221,9 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 			}
 		}
 	})
+	for _, x := range result.Rejected { // Somebody may raise the limit.
+		s.topics.forget(topic[x.Stream])
+	}
 	if err != nil {
 		return sink.Result{}, err
 	}

@@ -45,7 +45,6 @@ func (s *Sink) records(batch []events.Event, topic map[string]string, produce fu
 		r := record(e, topic[e.Stream], s.opts.Structured)
 		if size, limit := sizeOf(r), int(s.topics.limit(r.Topic)); size > limit {
 			stops[e.Stream] = true
-			s.topics.forget(r.Topic) // Somebody may raise the limit.
 			rejected = append(rejected, sink.Rejection{
 				Position: events.Position{Stream: e.Stream, Seq: e.Seq, ID: e.ID},
 				Reason:   fmt.Sprintf("it is a message of %d bytes, and topic %s takes %d; raise its max.message.bytes", size, r.Topic, limit),
