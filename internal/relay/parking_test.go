@@ -240,6 +240,26 @@ func TestRelayParksNoMoreThanAThousand(t *testing.T) {
 	})
 }
 
+// TestStreamStaysHaltedBehindALateAcknowledgement has no room for an event behind a batch that is
+// to be acknowledged with the next ones.
+func TestStreamStaysHaltedBehindALateAcknowledgement(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.resumer()
+		r.opts.Park = true
+		r.log.addKeys(slices.Repeat([]string{"a"}, 1000)...)
+		r.log.addKeys(slices.Repeat([]string{"b"}, 10)...)
+		r.log.addKeys("a")
+		r.log.addKeys(slices.Repeat([]string{"b"}, 30)...)
+		r.sink.reject(1)
+		r.start()
+		pass(10 * time.Second)
+		r.wantOffset("orders", 1010)
+		r.wantStored("orders", []int64{1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1010})
+		r.wantMetric("observerd_relay_halted_streams", 1)
+		r.wantLogged("Stream halted", 1)
+	})
+}
+
 // TestRelayParksAsManyAsFit parks what there is room for of a batch that has more events of the
 // key than may be parked.
 func TestRelayParksAsManyAsFit(t *testing.T) {

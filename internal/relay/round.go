@@ -246,12 +246,13 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 	}
 	stored, rejected, err := t.hand(ctx, batch)
 	var delivered [][]events.Event
+	var full []part
 	for i := range parts {
 		last := stored[parts[i].stream()]
 		done := next[i].stored(last)
 		if len(done.parked) > 0 {
 			if done = done.fits(t.room(done.parked)); len(done.parked) == 0 {
-				t.halt(parts[i].stream(), parts[i].after, errFull)
+				full = append(full, parts[i])
 				continue
 			}
 		}
@@ -271,13 +272,16 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 	if len(stored) > 0 {
 		failpoint.Hit("relay.stored")
 	}
-	if err == nil && len(rest) == 0 && t.settlesLater() {
+	if err == nil && len(rest)+len(full) == 0 && t.settlesLater() {
 		t.later++
 	} else if settleErr := t.settle(ctx); settleErr != nil {
 		if err != nil { // The log's failure is told, and the sink's not forgotten.
 			t.endSession()
 		}
 		return moved, nil, settleErr
+	}
+	for i := range full { // Behind what lets a stream go on.
+		t.halt(full[i].stream(), full[i].after, errFull)
 	}
 	for _, events := range delivered {
 		t.metrics.delivered.Add(float64(len(events)))
@@ -352,11 +356,11 @@ func (t *term) stored(step events.Step) {
 		return
 	}
 	s := &t.unsettled[i]
+	if step.Server != s.Server || step.After != s.Last() {
+		s.Server = "" // All events are compared.
+	}
 	s.Events = slices.Concat(s.Events, step.Events)
 	s.Stored, s.Parked = cmp.Or(step.Stored, s.Stored), step.Parked
-	if step.Server != s.Server {
-		s.Server = ""
-	}
 }
 
 // settle acknowledges what the sink has stored. Shutdown does not interrupt it, since it
