@@ -116,6 +116,9 @@ func (l *Log) events(ctx context.Context, what string, bytes int, text string, a
 			if err != nil {
 				return err
 			}
+			if ev.ID == uuid.Nil {
+				return fmt.Errorf("event %d has no valid id", ev.Seq)
+			}
 			batch = append(batch, ev)
 			if bytes -= len(ev.Data); bytes < 0 {
 				return errEnough
