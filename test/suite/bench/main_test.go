@@ -50,7 +50,7 @@ func TestQuickRunMeasuresEverything(t *testing.T) {
 			"exclusive by descriptor to a plain key", "by descriptor, shared", "luckiest to unluckiest, 64 contenders", "statements of the holder", "held locks add",
 			"sql without the log", "kafka without the log", "webhook, batched", "watermill-sql", "a file behind the event log",
 			"streams with an event each", "two sql, a webhook and a kafka", "resident, while they wait",
-			"times its CPU", "other work on it",
+			"times its CPU", "other work on it", "1; a range is from the lowest to the highest",
 		} {
 			if !strings.Contains(text, figure) {
 				t.Errorf("%q is missing in:\n%s", figure, text)
