@@ -258,7 +258,7 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 		}
 		if len(done.events) > 0 {
 			moved++
-			t.stored(events.Step{
+			t.remember(events.Step{
 				After: done.after, Events: done.events, Server: parts[i].server, Stored: last, Parked: t.parkings(done.parked),
 			})
 		}
@@ -345,8 +345,8 @@ func (t *term) settlesLater() bool {
 	return resumes && !parks && t.later < mostLater && len(t.unsettled) <= mostStreamsLater
 }
 
-// stored takes in a step that the event log does not know yet.
-func (t *term) stored(step events.Step) {
+// remember takes in a step that the event log does not know yet.
+func (t *term) remember(step events.Step) {
 	i := -1
 	if t.later > 0 { // Or each stream is there once.
 		i = slices.IndexFunc(t.unsettled, func(s events.Step) bool { return s.Stream() == step.Stream() })

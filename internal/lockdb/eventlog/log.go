@@ -108,7 +108,7 @@ func (l *Log) read(ctx context.Context, first string, bytes int, text string, ar
 // events returns the events that a query finds, until their data is as long.
 func (l *Log) events(ctx context.Context, what string, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
 	checked := l.db.Backend() == "postgres" // SQLite has no such type.
-	err = l.db.Stream(ctx, what, text,
+	err = l.db.QueryNative(ctx, what, text,
 		func(scan sqldb.Scan) error {
 			ev := events.Event{Checked: checked}
 			err := scan(&ev.Stream, &ev.Seq, sqldb.ScanUUID(&ev.ID), &ev.Type, &ev.Subject, &ev.Version, (*string)(&ev.Change), &ev.Snapshot,

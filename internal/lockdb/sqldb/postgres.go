@@ -156,9 +156,9 @@ func (db *DB) Native(ctx context.Context, f func(conn *pgx.Conn) error) error {
 	return native(ctx, db.Main, f)
 }
 
-// Stream is [DB.Query] for many rows: on PostgreSQL without database/sql, which takes most of
+// QueryNative is [DB.Query] for many rows: on PostgreSQL without database/sql, which takes most of
 // the time of a row. Of a connection that has broken it does not try another one.
-func (db *DB) Stream(ctx context.Context, what, text string, visit func(scan Scan) error, args ...any) error {
+func (db *DB) QueryNative(ctx context.Context, what, text string, visit func(scan Scan) error, args ...any) error {
 	if db.postgres == nil {
 		return db.Query(ctx, what, text, visit, args...)
 	}

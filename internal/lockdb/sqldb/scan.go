@@ -51,7 +51,7 @@ func (s timeScanner) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
-// ScanUUID scans an id of either database, NULL not.
+// ScanUUID scans an id of either database; NULL becomes [uuid.Nil].
 func ScanUUID(to *uuid.UUID) sql.Scanner { return uuidScanner{to} }
 
 type uuidScanner struct{ *uuid.UUID }

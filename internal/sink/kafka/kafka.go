@@ -213,7 +213,7 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 	var result sink.Result
 	err = s.transact(ctx, func(produce func(*kgo.Record)) {
 		var taken []events.Event
-		taken, result.Rejected = s.records(batch, topic, produce)
+		taken, result.Rejected = s.produceAll(batch, topic, produce)
 		result.Stored = events.Ends(taken, s.term.Log, s.held)
 		for _, end := range result.Stored {
 			if moves {

@@ -33,9 +33,9 @@ func (s *Sink) topicsOf(ctx context.Context, batch []events.Event) (topic map[st
 	return topic, s.ensure(ctx, slices.Sorted(maps.Keys(names))...)
 }
 
-// records produces the events of a batch that Kafka takes, and returns them, and the first of
+// produceAll produces the events of a batch that Kafka takes, and returns them, and the first of
 // each stream that it does not take.
-func (s *Sink) records(batch []events.Event, topic map[string]string, produce func(*kgo.Record)) (taken []events.Event, rejected []sink.Rejection) {
+func (s *Sink) produceAll(batch []events.Event, topic map[string]string, produce func(*kgo.Record)) (taken []events.Event, rejected []sink.Rejection) {
 	stops := make(map[string]bool)
 	for i := range batch {
 		e := &batch[i]
