@@ -31,12 +31,12 @@ func (c observerCommands) backfill() *cobra.Command {
 		Use:   "backfill ID",
 		Short: "Read a range of the source again, beside the polls",
 		Long: `Read a range of an observer's source in small steps, each under the lock of its
-type and in the same commits as a poll. Nodes go on polling in between, and no row
-becomes an event twice: rows that were observed are recognised.
+type and in the same commits as a poll. Nodes poll in between, and no row becomes
+an event twice: observed rows are recognised.
 
-It is for what lies before the start of an observer, and for what a timestamp that
-was set back has hidden. An interrupted backfill goes on where it was when the
-command is called again without --from and --to, on any host.`,
+Use it for rows before the start of an observer, and for rows whose timestamp was set
+back. To continue an interrupted backfill, run the command again without --from and
+--to, on any host.`,
 		Example: `  observerd observers backfill warehouse-orders --from 2026-01-01 --rate 2000
   observerd observers backfill warehouse-orders            go on with it
   observerd observers backfill warehouse-orders --status
@@ -50,10 +50,10 @@ command is called again without --from and --to, on any host.`,
 	flags.StringVar(&b.to, "to", "", "the first `timestamp` that is not read any more; the low-water mark by default")
 	flags.Float64Var(&b.rate, "rate", 0, "read at most so many `rows` a second; max-rate of the observer by default")
 	flags.BoolVar(&b.cancel, "cancel", false, "end the backfill that is running; what was read stays")
-	flags.BoolVar(&b.status, "status", false, "say how far the last backfill is")
+	flags.BoolVar(&b.status, "status", false, "show the progress of the last backfill")
 	b.by = byFlags(cmd)
 	b.output = outputFlag(cmd)
-	b.timeout = cmd.Flags().Duration("timeout", 0, "stop after this time, to go on later; 0: never")
+	b.timeout = cmd.Flags().Duration("timeout", 0, "stop after this time, to continue later; 0: never")
 	return cmd
 }
 

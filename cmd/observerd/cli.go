@@ -81,7 +81,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 		Example: `  observerd validate                  check config.yaml and the databases in it
   observerd run                       run a node
   observerd status                    what the cluster does
-  observerd doctor                    what is wrong with it, or might be
+  observerd doctor                    problems and warnings
   observerd poll ID --once --dry-run  what an observer would find now`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -74,10 +74,10 @@ func (c deadCommands) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List poison rows, those that were met last first, and events that sinks have refused",
+		Short:   "List poison rows, the most recent first, and events that sinks have refused",
 		Long: `List the records of poison rows: rows that could not become an event. The key and
-the reason tell what to fix; the number of a record is for the other commands. Behind
-them come events that sinks with "on-poison: park" have refused, and later ones of their
+the reason show what to fix; the other commands take the number of a record. Then
+follow events that sinks with "on-poison: park" have refused, and later ones of their
 keys, in the order in which a retry delivers them. Their numbers begin with p.`,
 		Example: `  observerd dead list --observer orders --since 2h
   observerd dead list --sink shop
@@ -105,8 +105,8 @@ func (c deadCommands) show() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RECORD",
 		Short: "Show the record of a poison row, or a parked event, with what was kept of it",
-		Long: `Show the record of a poison row, or a parked event. The row is as it was when it was met
-last; it is not read again. What could not be read of it was not kept.`,
+		Long: `Show the record of a poison row, or a parked event. The row is shown as it was when it was
+last met; it is not read again. What could not be read was not kept.`,
 		Example: `  observerd dead show 17
   observerd dead show p3`,
 		Args: takes(1, 1),
@@ -275,17 +275,17 @@ type retriedRecord struct {
 func (c deadCommands) retry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry",
-		Short: "Read poison rows again, and deliver parked events, after what was wrong was fixed",
-		Long: `Read poison rows again by their keys, after what was wrong with them was fixed in the
-source, and make events of those that can be read. It is done under the lock of the
+		Short: "Read poison rows again, and deliver parked events, after their cause was fixed",
+		Long: `Read poison rows again by their keys, after they were fixed in the source, and make
+events of those that can be read. This is done under the lock of the
 observer's type and in the same fenced commits as a poll, while the nodes run: no row
 becomes an event twice. The record of a row that became an event, or was observed
-since, is removed. Those of other rows stay: the row is still poison, or no row is
-found by the key. The exit code is 1 then.
+since, is removed. The others stay, because the row is still poison, or no row has
+the key. The exit code is 1 then.
 
-Of parked events the relay of their sink delivers all that are parked of the same keys,
+For parked events, the relay of their sink delivers all parked events of the same keys,
 in order, with their old sequences, at least once. This command waits for it for half a
-minute. An event that the sink refuses again stays parked, with what is behind it.`,
+minute. An event that the sink refuses again stays parked, with those after it.`,
 		Example: `  observerd dead retry 17 18 p3
   observerd dead retry --sink shop
   observerd dead retry --observer orders --reason 'INC-4711, quantities fixed'`,
@@ -360,15 +360,15 @@ func (c deadCommands) drop() *cobra.Command {
 	cmd := c.choose(&cobra.Command{
 		Use:   "drop",
 		Short: "Remove the records of poison rows, and parked events",
-		Long: `Remove the records of poison rows, of which no events are to be made. The source and
-the observer stay as they are: a poll that meets such a row again makes a new record.
+		Long: `Remove the records of poison rows that should not become events. The source and the
+observer do not change: a poll that meets such a row again creates a new record.
 
 Of an observer that reads all rows in each poll, keep the records of rows that
 'observerd observers accept' has accepted: later polls know the rows by them, and
 judge the rows anew, and may refuse them, when the records are gone.
 
-A parked event that is dropped is not delivered. What is parked behind it stays parked
-until it is retried.`,
+A parked event that is dropped is not delivered. Events parked after it stay parked
+until they are retried.`,
 		Example: `  observerd dead drop 17 --reason 'test order'
   observerd dead drop --observer orders --yes`,
 	}, operateTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, rows []admin.DeadRow, parked []admin.ParkedEvent) error {

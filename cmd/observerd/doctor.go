@@ -27,17 +27,17 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Long: `Examine the coordination database and the place of a node in it: the lock
 table INT_LOCK and its rows, clocks, TTLs, keys, the other nodes, the settings of
 the server, the rights of the role. Nothing is written, and no lock is taken. The
-tables of observerd need not be there yet: it can be run against the database of
+tables of observerd need not exist yet: it can be run against the database of
 Java nodes before the first node of observerd. Each sink of the configuration is
 asked whether it can be used. 'observerd validate' examines the sources.
 
 Each finding is ok, a note, a warning or a problem. Problems end with exit code 3,
-warnings too with --strict. Where nothing can be seen there are no findings: a
+warnings too with --strict. If nothing can be examined there are no findings: a
 database that is down ends with 69, a role, password, database or setting that the
 server refuses and a file that is no database with 78, and stderr says what to fix.
 
 INT_LOCK is watched for a while, because the clock of another node can only be
-told from a row that it has just written. Watch for longer than the interval of
+seen in a row that it has just written. Watch for longer than the interval of
 the Java nodes to see all of them.`,
 		Example: `  observerd doctor
   observerd doctor --watch 1m         see every node at work at least once

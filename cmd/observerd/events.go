@@ -28,13 +28,13 @@ func (c *cli) eventsTail() *cobra.Command {
 		Short: "Print the last events of the log",
 		Long: `Print the last events of each observer, or of one, oldest first: with -o json as
 CloudEvents JSON, one event a line; with -o text in columns, under a heading, with
-data that is cut where it is long. Those of one observer are in their order, those
-of several by the time at which they were committed.
+long data cut. The events of one observer are in their order, those of several in the
+order of their commits.
 
---from and --since count by that time, too, which is the observedtime of an event
-and the column OBSERVED. All times are in UTC.
+--from and --since use the time of the commit, which is the observedtime of an event and
+the column OBSERVED. All times are in UTC.
 
-With -f it may be called before the first node has made the tables: it waits for them.`,
+With -f it waits for the tables if no node has created them yet.`,
 		Example: `  observerd events tail
   observerd events tail warehouse-orders -n 100 -f | jq .data
   observerd events tail --from 2026-11-20
@@ -48,7 +48,7 @@ With -f it may be called before the first node has made the tables: it waits for
 	timeout := timeoutFlag(cmd, 30*time.Second)
 	cmd.Flags().IntVarP(&o.Last, "limit", "n", 20, "how many `events` of each observer")
 	renamed(cmd, "lines", "limit")
-	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with new events, until interrupted; --timeout does not count then")
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow new events, until interrupted; --timeout does not apply then")
 	cmd.Flags().StringVar(&from, "from", "", "the first `event`, by its sequence, or by a time such as 2026-11-20 or 2026-11-20T09:00:00Z")
 	cmd.Flags().Var(positive(&o.Since), "since", "events of this time until now, such as 2h")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -177,9 +177,9 @@ func (c *cli) schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema ID",
 		Short: "Print the JSON Schema of an observer's events",
-		Long: `Print the JSON Schema (draft 2020-12) of an observer's events, by what its source says
-of the columns now. docs/events.md says what the attributes mean. Nothing is written to
-any database.`,
+		Long: `Print the JSON Schema (draft 2020-12) of an observer's events, from the present
+columns of its source. docs/events.md describes the attributes. Nothing is written to any
+database.`,
 		Example:           `  observerd schema warehouse-orders > warehouse-orders.schema.json`,
 		Args:              takes(1, 1),
 		ValidArgsFunction: c.completeObserver,

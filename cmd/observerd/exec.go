@@ -57,21 +57,21 @@ func (c *cli) execCommand() *cobra.Command {
 		Short: "Run a command under a lock of the cluster",
 		Long: `Run a command while this process holds a lock in the coordination database, or at the
 provider that --provider names. The lock is renewed while the command runs, and released
-when it has ended. If the lock is lost, the command gets SIGTERM, and SIGKILL after the
-grace.
+when it has ended. If the lock is lost, the command gets SIGTERM, and SIGKILL after
+--grace.
 
-The command inherits stdin, stdout and stderr. Signals are passed on to it and to what
-it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
+The command inherits stdin, stdout and stderr. Signals are passed on to it and to its
+children. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
 
 A plain name, without colons, is an exclusive lock of that name. The other form describes
 what is locked, with words of docs/locks.md or of locks.subjects and locks.predicates. With
 --set database.url=URL no configuration file is needed.
 
 Without --wait, a lock that is held is tried again after about 1, 2, 4, 8 and 16
-seconds, and whenever the turn of this process has come.
+seconds, and whenever the turn of this process comes.
 
-The exit code is the command's; 75 if the lock was not to be had, 76 if it was lost or its
-release was not answered, 127 if there is no such command and 126 if it cannot be
+The exit code is the command's; 75 if the lock was not acquired, 76 if it was lost or its
+release was not answered, 127 if the command was not found and 126 if it cannot be
 executed. See 'observerd help exit-codes' for the others.`,
 		Example: `  observerd exec --lock nightly-report -- ./report.sh
   observerd exec --set database.url=postgres://locks@db.example.org/locks --lock nightly-report -- ./report.sh
@@ -101,7 +101,7 @@ executed. See 'observerd help exit-codes' for the others.`,
 func (e *execution) heldFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	e.provider = providerFlag(cmd)
-	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
+	flags.StringArrayVar(&e.metadata, "metadata", nil, "a value for people, as `name=value`; may be repeated")
 	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.maxHold, "max-hold", 0, "how long the command may run before it is ended as after a loss; 0s: no bound")
 	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")

@@ -28,18 +28,18 @@ func (c *cli) healthcheckCommand() *cobra.Command {
 every loop of its process turns. With --ready, ask whether it can do its work
 now, too: whether its coordination database answers.
 
-It asks over http.socket, or where none is configured over http.listen. A node
-whose http.listen asks for TLS or a password needs an http.socket for this.
+It uses http.socket, or without one http.listen. A node whose http.listen requires
+TLS or a password needs an http.socket for this.
 
-On Linux the process of the node says where it listens, to its own user. So a mistake
+On Linux the process of the node reports to its own user where it listens. So a mistake
 in the configuration, or a change that was not reloaded yet, does not matter. It is
 found by --config, --set and the variables OBSERVERD_…, which must be those of the node;
-process 1 of a container is found by --config alone. Where no such process is found, the
-configuration says where to ask.
+process 1 of a container is found by --config alone. If no such process is found, the
+address in the configuration is used.
 
-The answer is one line, or with -o json an object. When it is bad, stdout is empty and
-stderr says why. Exit code 0: healthy, 1: not, or no answer; 77: this
-user may not use the socket, 78: the configuration leaves nothing to ask.`,
+The answer is one line, or with -o json an object. If the node is not healthy, stdout is
+empty and stderr has the reason. Exit code 0: healthy, 1: not, or no answer; 77: this user
+may not use the socket, 78: the configuration has neither http.socket nor http.listen.`,
 		Example: `  observerd healthcheck
   observerd healthcheck --ready --timeout 2s`,
 		Args: takes(0, 0),

@@ -61,7 +61,7 @@ keep it out of the list of processes as well, name a file with --password-file.`
 	r.timeout = timeoutFlag(cmd, 30*time.Second)
 	flags := cmd.Flags()
 	flags.StringVarP(&r.options.Out, "out", "o", "", "write this `file`, which only its owner may read; default: stdout")
-	flags.BoolVar(&r.force, "force", false, "write over the file of --out")
+	flags.BoolVar(&r.force, "force", false, "overwrite the file of --out")
 	flags.StringArrayVar(&r.options.Tables, "table", nil, "take only tables of this `name`, in which * and ? stand for letters; may be repeated")
 	flags.StringVar(&r.options.PasswordFile, "password-file", "", "a `file` that holds the password")
 	return cmd
@@ -132,7 +132,7 @@ func passwordIn(path string) (string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("--password-file: %w; name a file that holds the password", err)
+		return "", fmt.Errorf("--password-file: %w; name a file with the password", err)
 	}
 	password := strings.TrimRight(string(text), "\r\n")
 	if password == "" {

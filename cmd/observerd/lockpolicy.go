@@ -54,11 +54,11 @@ func (c *cli) policyCommand() *cobra.Command {
 	p := &policyCheck{cli: c}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "List the policies in force, and say whether a lock keeps them",
+		Short: "List the policies in force, and check a lock against them",
 		Long: `List the policies of the locks for other work: those of the configuration, and those
-that are built in. With --lock, say whether that lock would be allowed, and by which
-policy it is refused; the exit code is 2 then. Without --ttl, no TTL is given. No
-database is asked, so limits per node are not looked at.`,
+that are built in. With --lock, check whether that lock is allowed, or which policy
+refuses it; the exit code is 2 then. Without --ttl, no TTL is given. No database is
+used, so limits per node are not checked.`,
 		Example: `  observerd locks policy check
   observerd locks policy check --lock lock:exclusive:page:extracting:fs-1:doc-2:3 --ttl 60s`,
 		Args: takes(0, 0),

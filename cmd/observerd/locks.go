@@ -33,8 +33,8 @@ func (c lockCommands) list() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the locks that are held",
-		Long: `List the general locks that are held, one line for each holder. The flags say which:
-a lock must match all of them. The locks of the pollers are in 'observerd status'.`,
+		Long: `List the general locks that are held, one line for each holder. A lock must match
+all flags. The locks of the pollers are in 'observerd status'.`,
 		Example: `  observerd locks ls --subject page --older-than 10m
   observerd locks ls --below fs-1 --below doc-2 -o json`,
 		Args: takes(0, 0),
@@ -118,8 +118,8 @@ func (c lockCommands) show() *cobra.Command {
 		Use:   "show LOCK",
 		Short: "Show who holds a lock, for how long and what for",
 		Long: `Show who holds a lock. LOCK is its text, lock:MODE:SUBJECT:PREDICATE:RESOURCE:…; mode and
-predicate are no part of what is locked, so holders with others are shown too. A client
-that knows INT_LOCK alone, such as a Spring node, is not shown.`,
+predicate are not part of what is locked, so holders with others are shown too. A client
+that uses only INT_LOCK, such as a Spring node, is not shown.`,
 		Example: `  observerd locks show lock:exclusive:audit:processing:status-reconciliation`,
 		Args:    takes(1, 1),
 	}
@@ -162,7 +162,7 @@ func (c lockCommands) release() *cobra.Command {
 		Use:   "release LOCK",
 		Short: "Take a lock from its holder",
 		Long: `Take a lock from the holder whose term 'observerd locks show' has shown, and no other.
-The holder notices it within a third of its TTL, and may work on until then; what it
+The holder notices it within a third of its TTL, and may continue until then; what it
 writes under a guard or with its fencing token is refused at once. The audit table
 has who did it; for another provider than the database a line of the log on stderr has it.
 The exit code is 75 if no holder has that term.`,
@@ -274,15 +274,15 @@ func (c lockCommands) stats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show the figures of the locks in the cluster",
-		Long: `Show the figures of the general locks of all processes by subject and predicate: how
-many hold one, the mean of their TTLs, who has held one for longest, how many wait, and
-how many acquisitions have failed because another had the lock. Then the locks for which
-most have failed. Each process notes its failures every 10 s; those of a lock are
-forgotten 7 days after the last one. Of those who wait it is not known what for: they
-count for the predicate of the last holder.
+		Long: `Show the figures of the general locks of all processes by subject and predicate: the
+number of holders, the mean of their TTLs, the longest hold, the number of waiting
+callers, and of acquisitions that failed because another held the lock. Then follow the
+locks with most failures. Each process records its failures every 10 s; those of a lock
+are removed 7 days after the last one. Waiting callers are counted under the predicate
+of the last holder.
 
-How many locks are acquired in a second, and how long that takes, each process knows of
-itself: see the metrics of package locks. Only the coordination database keeps counts.`,
+For acquisitions per second and their duration see the metrics of package locks in each
+process. Only the coordination database keeps counts.`,
 		Example: `  observerd locks stats
   observerd locks stats --limit 50 -o json`,
 		Args: takes(0, 0),
@@ -305,9 +305,9 @@ itself: see the metrics of package locks. Only the coordination database keeps c
 func (c lockCommands) sweep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep",
-		Short: "Remove what holders of locks have left at a provider",
-		Long: `Remove what holders of locks have left at a provider, released or dead, and that was
-not used since. Not every provider has such leftovers: see 'observerd help locks'.`,
+		Short: "Remove leftovers of lock holders at a provider",
+		Long: `Remove leftovers of released locks and dead holders at a provider that were not used
+since. Not every provider has such leftovers: see 'observerd help locks'.`,
 		Example: `  observerd locks sweep --provider cluster --older-than 24h`,
 		Args:    takes(0, 0),
 	}

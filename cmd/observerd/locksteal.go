@@ -37,18 +37,18 @@ func (c *cli) stealCommand() *cobra.Command {
 	s := &theft{execution: execution{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "steal LOCK",
-		Short: "Take a lock from a holder that lives, and use or keep it",
+		Short: "Take a lock from a live holder, and use or keep it",
 		Long: `Take a lock from the holder whose term 'observerd locks show' has shown, and no other,
 though its lease still runs. It passes those who wait. With a command after --, run it
 under the lock as 'observerd exec' does. Without one, the lock stays held for the TTL, by
 nobody, for a repair by hand; 'observerd locks release' ends it sooner.
 
-The former holder notices it within a third of its TTL, and may work on until then; what
-it writes under a guard or with its fencing token is refused at once. Policies say which
+The former holder notices it within a third of its TTL, and may continue until then; what
+it writes under a guard or with its fencing token is refused at once. Policies define which
 nodes may steal. The audit table of the database has who did it.
 
 The exit codes are those of 'observerd exec'; 75 if the lock is not held by that term, or
-if another who shares it keeps out the mode.`,
+if another holder that shares it conflicts with the mode.`,
 		Example: `  observerd locks steal lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001 --ttl 10m
   observerd locks steal lock:exclusive:schema:writing:tenant-1 --term 0198c0de-0000-7000-8000-000000000001 -- ./repair.sh`,
 		Args: takes(1, math.MaxInt),

@@ -51,11 +51,11 @@ func (c observerCommands) pause() *cobra.Command {
 	cmd := c.act(&cobra.Command{
 		Use:   "pause [ID...]",
 		Short: "Stop the polls of observers on every node, for a time or until they are resumed",
-		Long: `Stop the polls of observers on every node. The pause is kept in the coordination
-database and outlives restarts; a poll that runs is refused its next commit.
+		Long: `Stop the polls of observers on every node. The pause is stored in the coordination
+database and survives restarts; the next commit of a running poll fails.
 
-With --for, the observers go on by themselves after that time, by the clock of the
-coordination database. A pause of before is made longer, never shorter: resume it first.
+With --for, the pause ends after that time, by the clock of the coordination database.
+An existing pause can be made longer but not shorter: resume it first.
 'observerd status' shows the reason.`,
 		Example: `  observerd observers pause warehouse-orders --reason "WMS-4711, index is rebuilt" --for 2h
   observerd observers pause --type order
@@ -73,7 +73,7 @@ coordination database. A pause of before is made longer, never shorter: resume i
 		}
 		return true, "paused", nil
 	})
-	cmd.Flags().Var(positive(&lasts), "for", "let them go on by themselves after this time, such as 2h")
+	cmd.Flags().Var(positive(&lasts), "for", "end the pause after this time, such as 2h")
 	cmd.Flags().Lookup("for").DefValue = "" // 0 is no time.
 	cmd.Flags().Lookup("reason").Usage = "why, for the audit table, the status and its page"
 	return cmd
@@ -193,9 +193,9 @@ func (c observerCommands) accept() *cobra.Command {
 	cmd := c.act(&cobra.Command{
 		Use:   "accept ID",
 		Short: "Approve what the last poll of an observer refused",
-		Long: `Let the next poll of an observer, on whichever node, do what the last one refused:
-mark so many rows as gone, leave so many poison rows out, go on with those columns.
-It goes that far once, and no further: what exceeds it is refused again.`,
+		Long: `Allow the next poll of an observer, on any node, to do what the last one refused:
+mark that many rows as gone, leave out that many poison rows, or continue with the
+changed columns. The approval holds once: what exceeds it is refused again.`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		refused, err := operator.Refused(ctx, id)
 		switch {
@@ -222,12 +222,12 @@ func (c observerCommands) reset() *cobra.Command {
 		Use:   "reset ID",
 		Short: "Read the source of an observer from its beginning again",
 		Long: `Set an observer back to the beginning of its source, or to its start if it has
-one. Rows that were observed are recognised and make no event; only what was
-missed does. With --forget they are not recognised: every row becomes an event
-again, as version 1 and under a new id. The event log stays as it is.
+one. Observed rows are recognised and make no event; only missed rows
+do. With --forget they are not recognised: every row becomes an event
+again, as version 1 and under a new id. The event log does not change.
 
-With --keep-cursor the observer goes on where it is: it accepts another query, or
-other columns of the source, and what lies behind the cursor is not read again.`,
+With --keep-cursor the observer continues where it is: it accepts another query, or
+other columns of the source, and does not read earlier rows again.`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		if o.Forget && o.KeepCursor {
 			return false, "", usageError{errors.New("--forget and --keep-cursor exclude each other")}
@@ -242,7 +242,7 @@ other columns of the source, and what lies behind the cursor is not read again.`
 		return changed, either(changed, "reset", "was never polled; there is nothing to reset"), err
 	})
 	cmd.Flags().BoolVar(&o.Forget, "forget", false, "also forget which rows were observed")
-	cmd.Flags().BoolVar(&o.KeepCursor, "keep-cursor", false, "go on at the cursor, with the query and the columns as they are now")
+	cmd.Flags().BoolVar(&o.KeepCursor, "keep-cursor", false, "continue at the cursor, with the present query and columns")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -32,7 +32,7 @@ func (c *cli) pollCommand() *cobra.Command {
 does, the rows that it would read and the events that it would make. Nothing is written and no lock is taken.
 
 With --once alone, poll the observer now, under the lock of its type. The turns
-of the cluster stay as they are; a node that runs delivers the events.`,
+of the cluster do not change; a running node delivers the events.`,
 		Example: `  observerd poll warehouse-orders --once --dry-run
   observerd poll warehouse-orders --once`,
 		Args:              takes(1, 1),

@@ -129,23 +129,23 @@ func (c *cli) reloadCommand() *cobra.Command {
 		Use:   "reload",
 		Short: "Reload the configuration of the node on this host",
 		Long: `Ask the process of the node on this host to reload its configuration, and wait for
-what comes of it: the new configuration is at work and its coordination database
-answers, or it was refused and the former one goes on. 'systemctl reload observerd'
+the result: the new configuration is in use and its coordination database
+answers, or it was refused and the former one stays in use. 'systemctl reload observerd'
 calls this.
 
 It asks over a socket of that process, which is open to its user and to root. It
-finds the node by that socket, and signals nobody: the one with this --config, or the
-only one on this host where --config is not given and there is no config.yaml here.
-If there are several, it names them, and wants --pid. It reads no configuration. A
-node in a container is found from within: call it there. Elsewhere than on Linux send SIGHUP in its place; the log
-of the node then says how the reload went.
+finds the node by that socket, and sends no signal: the one with this --config, or the
+only one on this host if --config is not given and there is no config.yaml here. If
+there are several, it lists them, and requires --pid. It reads no configuration. For a
+node in a container, run it in that container. On other systems than Linux send SIGHUP
+instead; the log of the node then has the result.
 
-Exit code 0: the new configuration is at work. When it was refused, the command
-says why, and the exit code is that of a start with it: 78 when it is wrong or
-does not suit the host, 77 when a right is missing, or another (see 'observerd
-help exit-codes'). 69: it is at work, but its coordination database has not answered
-within --timeout; the node waits for it. 1: the node has not said within --timeout
-how the reload went, or has ended; or no node was asked, and the message says so.`,
+Exit code 0: the new configuration is in use. If it was refused, the command prints
+the reason, and the exit code is that of a start with it: 78 if it is wrong or
+does not suit the host, 77 if a right is missing, or another (see 'observerd
+help exit-codes'). 69: it is in use, but its coordination database has not answered
+within --timeout; the node waits for it. 1: the node has not reported the result
+within --timeout, or has ended; or no node was asked, which the message says.`,
 		Example: `  systemctl reload observerd
   observerd reload
   observerd reload --config /etc/observerd/config.yaml

@@ -26,20 +26,20 @@ func (c *cli) runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Run a node",
 		Long: `Run a node until SIGINT or SIGTERM. Polls then finish their chunk, leases are
-given back, and the exit code is 0; a second signal ends the node at once.
+released, and the exit code is 0; a second signal ends the node at once.
 
 SIGHUP reloads the configuration: the node stops gracefully, and one with the
-new configuration takes its place in the same process. A configuration that is
-wrong changes nothing; the log names its mistakes. The SIGHUP of a terminal
+new configuration replaces it in the same process. An invalid configuration
+changes nothing; the log names its mistakes. The SIGHUP of a terminal
 that was closed ends the node as SIGTERM does, if its log went to the terminal.
 
 Logs go to stderr. stdout carries the events of stdout sinks, one a line: as JSON,
 or on a terminal in columns for people (format: json and format: pretty).
 
 With --source the node needs no configuration file: it polls tables of that database
-every 2 seconds and prints their events. What it remembers is in a temporary folder,
-which is removed at its end, so each run begins with all rows. It logs warnings and
-errors alone. --set and --log-level change this as they change a file.`,
+every 2 seconds and prints their events. The coordination database is in a temporary
+folder, which is removed at the end, so each run begins with all rows. Only warnings and
+errors are logged. --set and --log-level override this.`,
 		Example: `  observerd run
   observerd run --config /etc/observerd/config.yaml
   observerd run --with-sample | jq .data
@@ -118,7 +118,7 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 	var feeding sync.WaitGroup
 	feeding.Go(func() {
 		if err := warehouse.Run(ctx, sample.Every); err != nil {
-			log.Error("Error feeding the sample warehouse; it stands still from now on", "err", err)
+			log.Error("Error feeding the sample warehouse; it does not change any more", "err", err)
 		}
 	})
 	return func() error {

@@ -17,9 +17,9 @@ func (c *cli) sampleCommand() *cobra.Command {
 	var output *format
 	cmd := &cobra.Command{
 		Use:   "sample",
-		Short: "Make and feed a sample warehouse: orders, stock and tasks that move",
-		Long: `Make an SQLite file with the orders, stock and picking tasks of a warehouse, if it
-is not there, and move them: every second until interrupted, or by some steps.`,
+		Short: "Create and feed a sample warehouse: orders, stock and tasks that change",
+		Long: `Create an SQLite file with the orders, stock and picking tasks of a warehouse, if it
+does not exist, and change them: every second until interrupted, or by some steps.`,
 		Example: `  observerd sample
   observerd sample --path /tmp/warehouse.db --steps 1000`,
 		Args: takes(0, 0),

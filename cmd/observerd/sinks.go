@@ -140,13 +140,13 @@ func (c sinkCommands) adopt() *cobra.Command {
 	cmd := c.act(&cobra.Command{
 		Use:   "adopt ID",
 		Short: "Continue a halted stream of a sink from its offset, whatever the sink holds",
-		Long: `Let a stream go on from its offset that was halted because the sink holds events that
-the event log does not know, or none of those that it has stored. Events behind the
-offset are delivered, and none before it. The relay goes on within seconds, and compares
+		Long: `Continue a stream from its offset that was halted because the sink holds events that
+the event log does not know, or none of those that it has stored. Events after the
+offset are delivered, and none before it. The relay continues within seconds, and compares
 again once the next event of the stream is stored.
 
-Find out first why they differ: another cluster may feed this target, or the target was
-restored, and lacks events that are in the log.`,
+First find out why they differ: another cluster may feed this target, or the target was
+restored and lacks events that are in the log.`,
 		Example: `  observerd sinks adopt inbox --stream warehouse-orders --reason "INC-4711, the target was made anew"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		question := fmt.Sprintf("Let %s go on from the offset of %s, whatever the sink holds?", stream, id)
@@ -166,8 +166,8 @@ restored, and lacks events that are in the log.`,
 func (c sinkCommands) sql() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql ID",
-		Short: "Print the statements that make the tables of a sink",
-		Long: `Print the statements that make the tables of a sink of type sql, and the rights that it
+		Short: "Print the statements that create the tables of a sink",
+		Long: `Print the statements that create the tables of a sink of type sql, and the rights that it
 needs, for the owner of that database to review and run.`,
 		Example: `  observerd sinks sql inbox | psql "$TARGET"`,
 		Args:    takes(1, 1),

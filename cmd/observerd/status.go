@@ -21,16 +21,16 @@ func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show nodes, types, observers, sinks and locks of the cluster",
-		Long: `Show whether all is well, what needs attention and what to type, and then the nodes,
+		Long: `Show the verdict, what needs attention and the command to run, and then the nodes,
 types, observers, sinks and locks of the cluster, as the coordination database has them.
-With --exit-code the exit code is 0 for ok, 3 for degraded, 4 for failing, and 1 where
-that cannot be told.
+With --exit-code the exit code is 0 for ok, 3 for degraded, 4 for failing, and 1 if
+it is unknown.
 
 Of an observer, EVENTS/10MIN and ROWS/10MIN are those of the polls that
-have ended in the last 10 minutes, and LAST ERROR stays until a poll goes well.
+have ended in the last 10 minutes, and LAST ERROR is shown until a poll succeeds.
 
 With --watch a terminal shows what fits into its height, observers before sinks, nodes
-and types, and says how much is left out.
+and types, and prints how much is omitted.
 
 On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 		Example: `  observerd status

@@ -316,7 +316,7 @@ func (s *supervisor) read() reading {
 // fenced, and left behind: until it ends, the next node counts as hanging.
 func (s *supervisor) stopFormer(ctx context.Context) {
 	if err := s.stop(ctx); err != nil {
-		s.log.Error("The former node did not stop as it should; what is left of it can commit nothing, but may hold on to the files of sinks", "err", err)
+		s.log.Error("The former node did not stop in time; the rest of it cannot commit, but may keep the files of sinks open", "err", err)
 	}
 }
 
@@ -349,10 +349,10 @@ func (s *supervisor) refused(why error, asked ...reloadAsk) {
 	var mistakes *config.Error
 	if errors.As(why, &mistakes) {
 		for _, p := range mistakes.Problems {
-			s.log.Error("Reload refused: the configuration is wrong, the former one goes on", "problem", p.String())
+			s.log.Error("Reload refused: the configuration is wrong, the former one stays in use", "problem", p.String())
 		}
 	} else {
-		s.log.Error("Reload refused: the former configuration goes on", "err", why)
+		s.log.Error("Reload refused: the former configuration stays in use", "err", why)
 	}
 	s.reloads.Set(exitCode(why), s.present.at)
 	s.manager.Reloaded(summary(why))

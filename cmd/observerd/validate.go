@@ -49,19 +49,18 @@ func (c *cli) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the configuration and the databases in it",
-		Long: `Check the configuration and name every mistake in it at once. Then connect to
-the coordination database, to the source of every enabled observer, to every sink
-and to every lock provider, and name what does not fit: a missing table or column, a key that is not
-unique, a timestamp that can be NULL, a right that is not granted and what is
-lost without it, a large table that every poll would read whole. Nothing is
-created or changed.
+		Long: `Check the configuration and list all mistakes in it. Then connect to the coordination
+database, to the source of every enabled observer, to every sink and to every lock
+provider, and list problems: a missing table or column, a key that is not unique, a
+timestamp that can be NULL, a right that is not granted and the consequence, a large
+table that every poll would read whole. Nothing is created or changed.
 
 For each observer, show the SQL of its polls, the plan of the database where it
 gives one, the first rows as the events that they would become, and how many rows
 of history the first polls will make events of. Rows that cannot become an event
-are poison; an observer most of whose first rows are is not ready. The SQL names
-columns alone; --full-sql shows it as it is sent, with what converts values and
-keeps those that are too large from being read.
+are poison; an observer with mostly poison rows is not ready. The SQL names only
+columns; --full-sql shows it as it is sent, with the conversions of values and the
+length guards that skip values that are too large.
 
 Warnings, then mistakes come last, on stderr, before the line that says how many
 observers are ready. Nothing is logged unless --log-level is given.
@@ -75,7 +74,7 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 	}
 	v.output = outputFlag(cmd)
 	v.timeout = timeoutFlag(cmd, 15*time.Second)
-	cmd.Flags().BoolVar(&v.offline, "offline", false, "look at the configuration alone, connect to nothing")
+	cmd.Flags().BoolVar(&v.offline, "offline", false, "check only the configuration, connect to nothing")
 	cmd.Flags().BoolVar(&v.strict, "strict", false, "take warnings for mistakes")
 	cmd.Flags().BoolVar(&v.sql, "sql", true, "show the SQL of the polls of each observer, and its plan")
 	cmd.Flags().BoolVar(&v.fullSQL, "full-sql", false, "show the SQL as it is sent, with the conversions and length guards of columns")

@@ -99,7 +99,7 @@ func (c *cli) migrateUp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run the pending migrations",
-		Long: `Run the pending migrations, under a lock. Nodes that run need not be stopped.
+		Long: `Run the pending migrations, under a lock. Running nodes need not be stopped.
 'observerd run' does the same at its start, unless database.auto-migrate is false.`,
 		Args: takes(0, 0),
 	}
