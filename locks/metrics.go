@@ -48,7 +48,7 @@ var prefixForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 func newMetrics(o Options, provider string) (*metrics, error) {
 	if !prefixForm.MatchString(o.MetricsPrefix) {
-		return nil, fmt.Errorf("locks: Options.MetricsPrefix %q is no beginning of a metric's name; set gateway_lock, for example", o.MetricsPrefix)
+		return nil, fmt.Errorf("locks: Options.MetricsPrefix %q is not a valid prefix of a metric's name; set gateway_lock, for example", o.MetricsPrefix)
 	}
 	m := &metrics{provider: provider, since: time.Now(), stats: make(map[kind]*Stat)}
 	var errs []error

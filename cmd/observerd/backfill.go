@@ -63,7 +63,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 	case b.rate < 0:
 		return usageError{errors.New("--rate is negative; set 0 for max-rate of the observer")}
 	case math.IsNaN(b.rate), math.IsInf(b.rate, 0):
-		return usageError{errors.New("--rate is no number of rows; set 0 for max-rate of the observer")}
+		return usageError{errors.New("--rate is not a number of rows; set 0 for max-rate of the observer")}
 	case *b.timeout < 0:
 		return usageError{errors.New("--timeout is negative; use 0 for never")}
 	case b.cancel && b.status, (b.cancel || b.status) && (b.from != "" || b.to != "" || b.rate > 0):

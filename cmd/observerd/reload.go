@@ -160,7 +160,7 @@ within --timeout, or has ended; or no node was asked, which the message says.`,
 		defer cancel()
 		switch {
 		case pid < 0, pid == 0 && cmd.Flags().Changed("pid"):
-			return usageError{errors.New("--pid is no number of a process; leave it out to have the node found")}
+			return usageError{errors.New("--pid is not a number of a process; leave it out to have the node found")}
 		case pid == 0:
 			var err error
 			if pid, err = c.findNode(ctx, cmd.Flags().Changed("config")); err != nil {

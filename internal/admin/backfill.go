@@ -141,7 +141,7 @@ func (b *backfill) begin(ctx context.Context, q observer.Query) (observer.Sweep,
 		return observer.Sweep{}, err
 	}
 	if !o.From.IsZero() && started.From != wanted.From || !o.To.IsZero() && started.Before != wanted.Before {
-		return started, fmt.Errorf("another backfill of %s is running, from %s to %s; leave out --from and --to to go on with it, or end it with --cancel",
+		return started, fmt.Errorf("another backfill of %s is running, from %s to %s; leave out --from and --to to continue it, or end it with --cancel",
 			o.Observer, shownBound(started.From), shownBound(started.Before))
 	}
 	return started, nil

@@ -56,7 +56,7 @@ func (b *backfill) run(ctx context.Context) (Backfill, error) {
 		for refused := 0; b.sweep.State == observer.SweepRunning; {
 			err := b.next(ctx, keeper)
 			if ctx.Err() != nil { // Whatever the database made of that.
-				return fmt.Errorf("%w; the backfill goes on when it is called again", context.Cause(ctx))
+				return fmt.Errorf("%w; the backfill continues when it is called again", context.Cause(ctx))
 			}
 			if err == nil {
 				refused = 0

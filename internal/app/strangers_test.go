@@ -27,7 +27,7 @@ func TestForeignLockTable(t *testing.T) {
 		`CREATE TRIGGER spying AFTER INSERT OR UPDATE ON int_lock FOR EACH ROW EXECUTE FUNCTION spy()`,
 		`CREATE RULE telling AS ON DELETE TO int_lock DO ALSO NOTIFY taken`)
 	p := as(t, ours)
-	const owner, code = "INT_LOCK is there already and belongs to another role", "Code of other roles hangs on INT_LOCK"
+	const owner, code = "INT_LOCK is there already and belongs to another role", "Code of other roles on INT_LOCK"
 	name := roleOf(t, stranger)
 	for start := range 2 {
 		log := p.readied(t)

@@ -49,7 +49,7 @@ func (a *App) serveWeb() {
 	}
 	a.web.Start()
 	if exposed(a.cfg)() {
-		a.log.Warn("Other hosts are let in without TLS or without authentication, because of http.insecure", "address", a.web.Addr())
+		a.log.Warn("Other hosts are admitted without TLS or without authentication, because of http.insecure", "address", a.web.Addr())
 	}
 }
 

@@ -41,7 +41,7 @@ func (c observerChecker) checkRedaction(at, name, how string, o Observer) {
 	inKey := fold(o.Key, name)
 	switch {
 	case strings.EqualFold(name, o.Timestamp):
-		c.Reject(at, quote(name)+" is the timestamp, which says where a poll goes on and what time an event has: remove it here, or poll by another column")
+		c.Reject(at, quote(name)+" is the timestamp, at which a poll continues, and the time of the event: remove it here, or poll by another column")
 	case inKey && how != RedactHash:
 		c.Reject(at, quote(name)+" is of the key, which tells rows apart: use hash")
 	case len(o.Columns) == 0 || inKey || len(o.Key) == 0 && how == RedactHash: // It may be of the primary key.

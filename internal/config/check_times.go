@@ -122,5 +122,5 @@ func (c observerChecker) checkMultiple(key string, o *Observer, beat time.Durati
 	if below > 0 {
 		nearest = short(below) + " or " + nearest
 	}
-	c.Reject(key, fmt.Sprintf("%s is no multiple of the fixed-delay of the type %s, %s; use %s", short(o.FixedDelay), o.Type, short(beat), nearest))
+	c.Reject(key, fmt.Sprintf("%s is not a multiple of the fixed-delay of the type %s, %s; use %s", short(o.FixedDelay), o.Type, short(beat), nearest))
 }

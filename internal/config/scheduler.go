@@ -185,7 +185,7 @@ func (c schedulerChecker) checkSettings(path string, s Settings, database URL) {
 		c.checkRegion(region, s.Lock.Region)
 	}
 	if c.IsSet(delay) && c.OK(delay) && s.FixedDelay%time.Millisecond != 0 { // Turns have no finer times.
-		c.Reject(delay, fmt.Sprintf("%s is no whole number of milliseconds; use %s", s.FixedDelay, s.FixedDelay.Truncate(time.Millisecond)))
+		c.Reject(delay, fmt.Sprintf("%s is not a whole number of milliseconds; use %s", s.FixedDelay, s.FixedDelay.Truncate(time.Millisecond)))
 	}
 	if window := path + ".not-between"; c.IsSet(window) && c.OK(window) {
 		if _, why := parseWindow(s.NotBetween); why != "" {

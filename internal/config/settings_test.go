@@ -191,7 +191,7 @@ func TestBadSettings(t *testing.T) {
 		"no text for a file":        {url + "secrets: [{secret-file: [a]}]", "config.yaml:10:29: secret-file is one text, number or switch"},
 		"no secret in a mapping":    {url + "named: {a: {}}", "config.yaml:10:13: secret is missing; set it"},
 		"no file in a mapping":      {url + "named: {a: {secret-file: \"${DIR}/none\"}}", "config.yaml:10:30: sinks[0].named.a.secret-file: the file does not exist; create it"},
-		"no authority in a mapping": {url + "named: {a: {secret: b, tls: {ca-file: \"${DIR}/noise\"}}}", "config.yaml:10:43: ca-file holds no certificate in PEM"},
+		"no authority in a mapping": {url + "named: {a: {secret: b, tls: {ca-file: \"${DIR}/noise\"}}}", "config.yaml:10:43: ca-file has no certificate in PEM"},
 		"a missing variable":        {url + "password: ${NONE}", "config.yaml:10:15: the variable NONE is not set; set it in the environment, or use password-file"},
 		"a variable without a file": {url + "token: ${NONE}", "config.yaml:10:12: the variable NONE is not set; set it in the environment, or use ${NONE:-default}"},
 		"a missing header":          {url + "headers: {a: \"${NONE}\"}", "config.yaml:10:18: the variable NONE is not set"},
@@ -214,7 +214,7 @@ func TestBadSettings(t *testing.T) {
 		"a certificate alone":       {url + "deep: {tls: {cert-file: \"${DIR}/server.pem\"}}", "config.yaml:10:29: cert-file and key-file belong together; set both, or none"},
 		"a key alone":               {url + "deep: {tls: {key-file: \"${DIR}/server.key\"}}", "config.yaml:10:12: cert-file and key-file belong together; set both, or none"},
 		"a key in its place":        {url + "deep: {tls: {cert-file: \"${DIR}/server.key\", key-file: \"${DIR}/server.key\"}}", "config.yaml:10:29: cert-file and key-file cannot be used: tls: "},
-		"no certificate":            {url + "deep: {tls: {ca-file: \"${DIR}/noise\"}}", "config.yaml:10:27: ca-file holds no certificate in PEM"},
+		"no certificate":            {url + "deep: {tls: {ca-file: \"${DIR}/noise\"}}", "config.yaml:10:27: ca-file has no certificate in PEM"},
 		"no file of certificates":   {url + "deep: {tls: {ca-file: \"${DIR}/none\"}}", "config.yaml:10:27: sinks[0].deep.tls.ca-file: the file does not exist; create it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -179,7 +179,7 @@ func TestPoolerThatTracksStatements(t *testing.T) {
 				}
 				return nil
 			})
-			if w.logged("level=WARN", "A connection pooler in transaction mode is between") != 1 {
+			if w.logged("level=WARN", "Connected through a connection pooler in transaction mode") != 1 {
 				t.Error("the pooler is not told of once")
 			}
 			untouched(t, pooled)

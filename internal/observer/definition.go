@@ -167,10 +167,10 @@ func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
 		}
 		return nil
 	case len(found) == 0:
-		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is not seen any more; use `key: [%s]` to go on with the same rows",
+		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is not seen any more; use `key: [%s]` to continue with the same rows",
 			ErrQueryChanged, table, write)
 	}
-	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); use `key: [%s]` to go on with the same rows, "+
+	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); use `key: [%s]` to continue with the same rows, "+
 		"or run `observerd observers reset %s --forget` to begin anew by the primary key",
 		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, s.Stream)
 }

@@ -231,7 +231,7 @@ func TestRelayComparesAStreamThatIsNew(t *testing.T) {
 		pass(time.Minute)
 		r.wantStored("orders", upTo(2))
 		r.wantLogged("Stream halted", 1)
-		r.wantLogged("Stream goes on", 1)
+		r.wantLogged("Stream continues", 1)
 	})
 }
 
@@ -451,7 +451,7 @@ func TestRelayRejection(t *testing.T) {
 		r.sink.mu.Unlock()
 		pass(time.Minute)
 		r.wantStored("orders", upTo(5))
-		r.wantLogged("Stream goes on", 1)
+		r.wantLogged("Stream continues", 1)
 		r.wantMetric("observerd_relay_halted_streams", 0)
 	})
 }

@@ -43,7 +43,7 @@ func (t *term) resume(stream string) {
 	}
 	delete(t.halted, stream)
 	t.metrics.halted.Set(float64(len(t.halted)))
-	t.opts.Logger.Info("Stream goes on", "stream", stream)
+	t.opts.Logger.Info("Stream continues", "stream", stream)
 }
 
 // try takes in that a stream is read, though it may be halted.

@@ -249,7 +249,7 @@ func (t *term) sinkFailed(ctx context.Context, err error) error {
 		return nil
 	case errors.As(err, &after): // Another node would not be heard either.
 		if t.sinkOutage.Begin() {
-			t.opts.Logger.Warn("Sink asks to be left alone", "after", after.After, "err", err)
+			t.opts.Logger.Warn("Sink asks for a pause", "after", after.After, "err", err)
 		}
 		return nil
 	case errors.Is(err, sink.ErrHalted):

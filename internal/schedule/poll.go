@@ -324,7 +324,7 @@ func (p *observerPoll) record(ctx context.Context, g lock.Grant, started time.Ti
 		p.log.Error("Error during polling", "err", err, "outcome", string(turn.Fenced))
 		return turn.Fenced
 	case err != nil:
-		p.log.Error("Poll not noted; it may be repeated", "err", err)
+		p.log.Error("Poll not recorded; it may be repeated", "err", err)
 		return abandoned
 	}
 	return res.outcome

@@ -160,7 +160,7 @@ func TestAManagerThatIsGoneIsNamedOnce(t *testing.T) {
 		x.heard()
 		x.set(func() { x.deaf = true; x.does = "changed" })
 		x.during(time.Hour)
-		if n := strings.Count(x.log.String(), "cannot be told"); n != 1 {
+		if n := strings.Count(x.log.String(), "cannot be notified"); n != 1 {
 			t.Errorf("the log says it %d times:\n%s", n, x.log.String())
 		}
 		x.set(func() { x.deaf = false })

@@ -178,7 +178,7 @@ func TestAManagerThatIsNotThereStopsNothing(t *testing.T) {
 	if code, err := process.Stop(ctx); code != 0 || err != nil {
 		t.Errorf("exit code %d, %v", code, err)
 	}
-	if n := process.Log.Count("cannot be told"); n != 1 {
+	if n := process.Log.Count("cannot be notified"); n != 1 {
 		t.Errorf("the log says %d times that nobody listens", n)
 	}
 }

@@ -381,7 +381,7 @@ func TestReloadWhileTheDatabaseIsDown(t *testing.T) {
 	startServer(t, server)
 	manager.awaitsStatus(t, waits, "Polls 1 observer")
 	eventually(t, func() error { return polled(t, process) })
-	if n := process.Log.Count("did not stop as it should", "did not end in time"); n > 0 {
+	if n := process.Log.Count("did not stop in time", "did not end in time"); n > 0 {
 		t.Error("something of the former node is left")
 	}
 }

@@ -132,10 +132,10 @@ func (r *reporter) healthy() bool {
 
 func (r *reporter) logStuck(stuck []string) {
 	if len(stuck) == 0 {
-		r.log.Info("All loops turn again; the service manager is told so")
+		r.log.Info("All loops turn again; the service manager is notified")
 		return
 	}
-	r.log.Error("A loop hangs; the service manager is not told that this process is well, and will end it", "loops", stuck, "watchdog", r.watchdog)
+	r.log.Error("A loop hangs; the service manager is not notified any more, and will end this process", "loops", stuck, "watchdog", r.watchdog)
 	if r.dumped {
 		return
 	}
@@ -179,7 +179,7 @@ func (r *reporter) report(lines ...string) {
 	}
 	if r.log != nil && !r.failed {
 		r.failed = true
-		r.log.Warn("The service manager cannot be told how the node is", "err", err)
+		r.log.Warn("The service manager cannot be notified of the state of the node", "err", err)
 	}
 }
 

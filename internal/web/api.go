@@ -94,7 +94,7 @@ func parse(r *http.Request, parameters []string) (query, error) {
 	}
 	if text, ok := q.values["limit"]; ok {
 		if q.limit, err = strconv.Atoi(text); err != nil || q.limit < 1 || q.limit > maxLimit {
-			return q, &InvalidError{"limit", fmt.Sprintf("%q is no number from 1 to %d; use limit=%d", shortened(text), maxLimit, presetLimit)}
+			return q, &InvalidError{"limit", fmt.Sprintf("%q is not a number from 1 to %d; use limit=%d", shortened(text), maxLimit, presetLimit)}
 		}
 	}
 	return q, nil

@@ -32,7 +32,7 @@ func (t TLS) Check(r Report) {
 	}
 }
 
-var errAuthority = errors.New("ca-file holds no certificate in PEM; write one into it, from -----BEGIN CERTIFICATE----- on")
+var errAuthority = errors.New("ca-file has no certificate in PEM; add one, which begins with -----BEGIN CERTIFICATE-----")
 
 // Config returns the settings of a client. The files are read each time, so that
 // certificates can be replaced.

@@ -77,7 +77,7 @@ func numberOf(_, key string) (int, error) {
 	}
 	n, err := strconv.Atoi(resources)
 	if err != nil || n < 1 || strconv.Itoa(n) != resources {
-		return 0, fmt.Errorf("%q is no number of an issue; name one resource, as 42", resources)
+		return 0, fmt.Errorf("%q is not a number of an issue; name one resource, as 42", resources)
 	}
 	return n, nil
 }

@@ -165,7 +165,7 @@ func (s *issues) hide(ctx context.Context, g lock.Grant) {
 
 func (s *issues) logShown(g lock.Grant, err error) {
 	if err != nil {
-		s.Logger.Warn("The issue does not show who has it; the lock is as it should be", "lock", g.Key, "err", s.explained(err))
+		s.Logger.Warn("The issue does not show the holder; the lock itself is correct", "lock", g.Key, "err", s.explained(err))
 	}
 }
 

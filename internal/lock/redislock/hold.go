@@ -80,7 +80,7 @@ func (p *Provider) release(ctx context.Context, g lock.Grant, after time.Duratio
 	answer, err := p.run(ctx, releaseScript, keys, g.Term, after.Milliseconds(), text, channel, keys[0])
 	if answer == untold {
 		p.untold.Do(func() {
-			p.opts.Logger.Warn("Releases are not told to those who wait: the user may not publish them; "+publishAdvice, "channel", channel)
+			p.opts.Logger.Warn("Releases are not published to waiting processes: the user lacks the right; "+publishAdvice, "channel", channel)
 		})
 	}
 	return ended("release", g, answer, err)

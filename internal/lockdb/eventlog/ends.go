@@ -176,7 +176,7 @@ func (l *Log) examine(ctx context.Context) {
 	news, err := l.noteBack(ctx, back)
 	switch {
 	case err != nil:
-		l.opts.Logger.Warn("That the event log went back was not noted for 'observerd status'", "streams", len(back), "err", err)
+		l.opts.Logger.Warn("'observerd status' does not show that the event log went back: it could not be recorded", "streams", len(back), "err", err)
 	case news == 0:
 		return
 	}

@@ -105,7 +105,7 @@ func (m *Monitor) appear(ctx context.Context) bool {
 // notSeen notes one more attempt that failed.
 func (m *Monitor) notSeen(ctx context.Context, err error) {
 	if m.unseen.Begin() {
-		m.opts.Logger.Warn("Others cannot see this node; its leases live by renewals and their TTL", "err", err)
+		m.opts.Logger.Warn("Other nodes cannot see whether this node is alive; its leases last until their TTL", "err", err)
 	}
 	if m.judged && time.Since(m.lost) > m.opts.Patience {
 		m.withdraw(ctx)
@@ -129,7 +129,7 @@ func (m *Monitor) disappeared() {
 
 // switchOff lets this node neither be judged nor judge.
 func (m *Monitor) switchOff(ctx context.Context, err error) {
-	m.opts.Logger.Warn("Liveness is switched off: the death of this node is not seen by others, and the TTL rules", "err", err)
+	m.opts.Logger.Warn("Liveness is switched off: other nodes do not detect the death of this node, and wait for the TTL", "err", err)
 	m.judged = true // an earlier session may have left rows that say so
 	withdrawn := m.withdraw(ctx)
 	m.vanish(ctx)

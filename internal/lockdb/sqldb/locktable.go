@@ -76,7 +76,7 @@ func (db *DB) WarnOfStrangers(ctx context.Context) error {
 	names, err := read(db.sql.SQL().Strangers)
 	functions, failed := read(db.sql.SQL().Pathless)
 	if len(names) > 0 {
-		db.log.Warn("Code of other roles hangs on INT_LOCK and runs with the rights of this node; drop what is not needed", "code", names)
+		db.log.Warn("Code of other roles on INT_LOCK runs with the rights of this node; drop what is not needed", "code", names)
 	}
 	if len(functions) > 0 {
 		db.log.Warn("Triggers of INT_LOCK call functions that have no search_path of their own, and sessions of this node have none: "+

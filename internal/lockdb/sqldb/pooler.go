@@ -148,7 +148,7 @@ func (p *Pooler) look(ctx context.Context, conn *pgconn.PgConn) (status.Pooling,
 	p.looked = true
 	p.found.Store(int32(pooling))
 	if pooling == status.PooledTransactions {
-		p.log.Warn("A connection pooler in transaction mode is between: the time limits of statements are those of the role")
+		p.log.Warn("Connected through a connection pooler in transaction mode: the time limits of statements are those of the role")
 	}
 	return pooling, nil
 }

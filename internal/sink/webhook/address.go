@@ -69,7 +69,7 @@ func refused(a netip.Addr, plain bool) error {
 	case a.IsLinkLocalUnicast(), slices.Contains(metadata, a):
 		return fmt.Errorf("%s is link-local or a metadata service of a cloud, which gets no events", a)
 	case a.IsUnspecified(), a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return fmt.Errorf("%s is no address of one host", a)
+		return fmt.Errorf("%s is not an address of one host", a)
 	case plain && !a.IsLoopback():
 		return fmt.Errorf("%s is another host, and http:// is not encrypted; use https://, or insecure: true", a)
 	}

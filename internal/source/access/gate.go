@@ -156,7 +156,7 @@ func (g *credentialGate) tell(ctx context.Context) {
 	}
 	g.asked = time.Time{}
 	if err := g.write(context.WithoutCancel(ctx)); err != nil {
-		g.log.Warn("Account is refused, which could not be noted: other nodes may try it", "account", g.id, "err", err)
+		g.log.Warn("Account is refused, which could not be recorded: other nodes may try it", "account", g.id, "err", err)
 		return
 	}
 	g.log.Error("Account is refused; no node tries it with this password any more", "account", g.id, "err", g.unsaid)

@@ -76,7 +76,7 @@ func (o *Opener) OpenForPolls(name string, connections int, m *Metrics) (*Source
 	found, err := o.find(name)
 	switch {
 	case errors.Is(err, ErrMissingFile):
-		o.options.Logger.Warn("Source cannot be read until there is a file; its polls look for it", "source", name, "err", err)
+		o.options.Logger.Warn("Source cannot be opened until its file exists; its polls try again", "source", name, "err", err)
 	case err != nil:
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func TestReloadsLoseAndRepeatNothing(t *testing.T) {
 			if n := d.Log.Count("Configuration reloaded"); n < reloads/2 {
 				t.Errorf("%s: %d reloads took effect", d.Name(), n)
 			}
-			if n := d.Log.Count("did not stop as it should") + d.Log.Count("Reload refused"); n > 0 {
+			if n := d.Log.Count("did not stop in time") + d.Log.Count("Reload refused"); n > 0 {
 				t.Errorf("%s: %d reloads went wrong", d.Name(), n)
 			}
 		}
