@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -59,6 +61,18 @@ func (s *stage) settled(t *testing.T, columns ...observer.Column) {
 	c := s.db.Cursor(stream)
 	equal(t, "refused or accepted", c.Refusal+c.Accepted, "")
 	equal(t, "remembered", c.Marks.FullColumns, observer.EncodeColumns(columns))
+}
+
+// setMarks commits other marks.
+func (s *stage) setMarks(set func(*observer.Marks)) {
+	s.t.Helper()
+	chunk := observer.Chunk{CommitID: uuid.New(), Before: s.db.Cursor(stream)}
+	after := chunk.Before
+	set(&after.Marks)
+	chunk.Advance(after)
+	if _, err := s.db.Acquire().Commit(s.t.Context(), chunk); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // TestAddedColumnOfAllRowsIsAccepted adds a column where each poll reads all rows. What is
@@ -147,13 +161,7 @@ func TestColumnsOfAllRowsAreUnknownAfterAnUpgrade(t *testing.T) {
 		s := setup(t, detect)
 		s.put(0, 30)
 		s.poll()
-		chunk := observer.Chunk{CommitID: uuid.New(), Before: s.db.Cursor(stream)}
-		earlier := chunk.Before
-		earlier.Marks.FullColumns = ""
-		chunk.Advance(earlier)
-		if _, err := s.db.Acquire().Commit(t.Context(), chunk); err != nil {
-			t.Fatal(err)
-		}
+		s.setMarks(func(m *observer.Marks) { m.FullColumns = "" })
 		s.src.AddColumn("note")
 		s.poll()
 		if detect == observer.DetectChange {
@@ -406,4 +414,25 @@ func TestRemovedColumnOfASweepIsAccepted(t *testing.T) {
 		equal(t, "refused or accepted", c.Refusal+c.Accepted, "")
 		equal(t, "remembered", c.Marks.Columns, `[["id","text"],["value","text"]]`)
 	}
+}
+
+// The first poll after a reset that keeps the cursor remembers the columns, also if it takes
+// up what it had compared when its time was over.
+func TestColumnsStayWhenAPollGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := setup(t, observer.DetectChange, func(s *observer.Spec) { s.PollTime = time.Minute })
+		s.src.SetTies("id")
+		s.src.SetClock(10)
+		s.src.Begin() // It holds the low-water mark at the rows.
+		for i := range 200 {
+			s.src.Add(observertest.At(key(i), "a", 11))
+		}
+		s.poll()
+		equal(t, "marks", marks(s.db.Cursor(stream)), "11/11")
+		s.setMarks(func(m *observer.Marks) { *m = m.Reset(false, false) })
+		s.takes(time.Second, 1)
+		s.poll()
+		s.settled(t, columns("id", "text", "value", "text")...)
+	})
 }
