@@ -30,6 +30,7 @@ func chunk(c observer.Cursor, n int) observer.Chunk {
 	c.Low, c.Newest = fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows), fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows+int64(n))
 	c.Fingerprint, c.FirstReading, c.Refusal, c.Accepted = "fp", c.Version%2 == 0, "", ""
 	c.Marks.Identity, c.Marks.Columns, c.Marks.Form = fmt.Sprint("test:", c.Version), fmt.Sprint("columns ", c.Version), fmt.Sprint("form ", c.Version)
+	c.Marks.FullColumns = c.Marks.Columns
 	c.Marks.KeyForm, c.Marks.FollowedFrom = fmt.Sprint("key form ", c.Version), fmt.Sprint("followed from ", c.Version)
 	c.Marks.RereadAt = time.Date(2026, 3, 1, 12, 0, int(c.Version), 123456789, time.UTC)
 	ch.Advance(c)

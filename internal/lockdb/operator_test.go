@@ -110,7 +110,7 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 		want := before
 		want.Version++
 		want.Fingerprint, want.Refusal, want.Accepted = "", "", ""
-		want.Marks.Identity, want.Marks.Columns, want.Marks.Form = "", "", ""
+		want.Marks.Identity, want.Marks.Columns, want.Marks.FullColumns, want.Marks.Form = "", "", "", ""
 		if got := cursorOf(t, s, "orders"); got != want {
 			t.Errorf("cursor after the reset\n%+v, want\n%+v", got, want)
 		}

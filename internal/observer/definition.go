@@ -217,8 +217,8 @@ func (j *journal) refuseRehashed(now []KeyColumn) error {
 }
 
 // checkColumns compares the columns of a read, and those of its key, with the cursor's,
-// and replaces those if the difference is allowed.
-func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
+// and replaces those if the difference is allowed. full says that all rows are being read.
+func (j *journal) checkColumns(now []Column, key []KeyColumn, full bool) error {
 	if now == nil {
 		return nil // A source that knows no types.
 	}
@@ -234,16 +234,51 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if before != nil { // After a reset any columns are allowed.
 		changes = append(changes, keyChanges(before, j.keys, key)...)
 	}
-	accepted := j.isAccepted(RefusalColumns) && j.accepted.Columns == found.Columns
-	if len(changes) > 0 && !accepted {
+	added, err := j.addedColumns(now, full)
+	if err != nil {
+		return err
+	}
+	advice := "if the consumers of its events can take that"
+	if len(added) > 0 {
+		advice = "set `columns` to leave it out, or " + advice
+		if len(changes) == 0 {
+			found.Kind = RefusalAdded
+		}
+	}
+	accepted := (j.isAccepted(RefusalColumns) || j.isAccepted(RefusalAdded)) && j.accepted.Columns == found.Columns
+	if changes = append(changes, added...); len(changes) > 0 && !accepted {
 		found.Text = strings.Join(changes, ", ")
-		return j.refuse(ErrColumnsChanged, found, "if the consumers of its events can take that")
+		return j.refuse(ErrColumnsChanged, found, advice)
 	}
 	if !sameColumns(before, now) {
 		j.next.Marks.Columns = found.Columns
 	}
+	if full || before == nil {
+		j.next.Marks.FullColumns = ""
+		if len(j.spec.Query.Columns) == 0 {
+			j.next.Marks.FullColumns = found.Columns
+		}
+	}
 	j.keys = key
 	return nil
+}
+
+// addedMost is how many rows may become events because a column was added.
+const addedMost = 10
+
+// addedColumns describes the columns that the last reading of all rows lacked, if they make
+// events of rows that are known. Columns that the configuration names are its choice.
+func (j *journal) addedColumns(now []Column, full bool) (added []string, err error) {
+	before, err := decodeColumns(j.next.Marks.FullColumns)
+	if before == nil || !full || len(j.spec.Query.Columns) > 0 || j.spec.Detect == DetectNew || j.cursor.Live <= addedMost {
+		return nil, err
+	}
+	for _, c := range now {
+		if !slices.ContainsFunc(before, func(b Column) bool { return b.Name == c.Name }) {
+			added = append(added, fmt.Sprintf("column %q (%s) was added, which makes an event of each row", c.Name, c.Type))
+		}
+	}
+	return added, nil
 }
 
 // keyChanges describes which columns of the key, besides those of the data, are of

@@ -27,8 +27,8 @@ var (
 	// low-water mark taken from such rows would lose some.
 	ErrOutOfOrder = errors.New("source returned rows out of order")
 	// ErrColumnsChanged reports that a column of the data is missing or has another
-	// type, which the readers of the events may not expect. Nothing was committed. An
-	// added column is no error.
+	// type, which the readers of the events may not expect, or that one was added by which all
+	// rows would become events. Nothing was committed.
 	ErrColumnsChanged = errors.New("columns of the source have changed")
 	// ErrSourceReplaced reports that a sweep found another database than the
 	// cursor's. The sweep goes on after the next poll, which begins with it anew.

@@ -90,7 +90,7 @@ func (j *journal) revert() error {
 	was := j.next
 	err := j.goOnFrom(j.cursor)
 	j.next.Fingerprint, j.next.Definition = was.Fingerprint, was.Definition
-	j.next.Marks.Identity, j.next.Marks.Columns = was.Marks.Identity, was.Marks.Columns
+	j.next.Marks.Identity, j.next.Marks.Columns, j.next.Marks.FullColumns = was.Marks.Identity, was.Marks.Columns, was.Marks.FullColumns
 	j.quiet, j.committed = 0, time.Now()
 	return err
 }

@@ -16,6 +16,9 @@ type Marks struct {
 	Identity string `json:"identity"`
 	// Columns are those of the data, see [EncodeColumns]; empty for none.
 	Columns string `json:"columns"`
+	// FullColumns are those with which all rows were read last, or are being read; empty for
+	// unknown, and where the configuration names them.
+	FullColumns string `json:"full_columns"`
 	// RereadAt is when the rows above the low-water mark were read last; zero
 	// for never. Between two such readings polls begin at Newest.
 	RereadAt time.Time `json:"reread_at"`
@@ -61,7 +64,7 @@ func DecodeMarks(text string) (Marks, error) {
 // Reset returns the marks after a reset, which leaves none of the source. One that rewinds
 // leaves no full read either, and one that forgets the rows nothing about these.
 func (m Marks) Reset(rewind, forget bool) Marks {
-	m.Identity, m.Columns, m.Form = "", "", ""
+	m.Identity, m.Columns, m.FullColumns, m.Form = "", "", "", ""
 	if rewind {
 		m.RereadAt = time.Time{}
 	}

@@ -127,6 +127,9 @@ func (m *model) accept(err error) {
 		m.tally.Count("poll failed")
 	case errors.Is(err, observertest.ErrFenced):
 		m.tally.Count("poll fenced")
+	case errors.Is(err, observer.ErrColumnsChanged) && m.added > 0 && m.spec.Detect != observer.DetectNew:
+		m.tally.Count("column refused")
+		m.db.Accept(stream)
 	case errors.Is(err, observer.ErrSourceReplaced) && m.restored > 0:
 	case errors.Is(err, observer.ErrMassDisappearance) && len(m.src.Rows()) == 0:
 	default:

@@ -37,6 +37,9 @@ func TestSimulatedPolls(t *testing.T) {
 				if timestamp != "" && detect != observer.DetectSnapshot {
 					demand = append(demand, "light poll", "step of a sweep", "sweep found a row", "several statements")
 				}
+				if detect != observer.DetectNew {
+					demand = append(demand, "column refused")
+				}
 				tally.Demand(t, demand...)
 			})
 		}
@@ -59,6 +62,8 @@ type model struct {
 	// sweep is the running one; 0 for none.
 	sweep     int64
 	backDated bool
+	// added is how many columns were added.
+	added int
 }
 
 func newModel(t *rapid.T, tally *simtest.Tally, detect observer.Detect, timestamp string) *model {
@@ -83,7 +88,7 @@ func (m *model) sweeps() bool {
 func (m *model) actions() simtest.Actions {
 	actions := simtest.Actions{
 		"": m.look, "put": m.put, "begin": m.begin, "put late": m.putLate, "commit": m.commit, "poll": m.crashPoll, "retry": m.crashRetry,
-		"pass": m.pass, "turn back": m.turnBack, "back up": m.backUp, "restore": m.restore,
+		"pass": m.pass, "turn back": m.turnBack, "back up": m.backUp, "restore": m.restore, "add column": m.addColumn,
 	}
 	if m.spec.Detect == observer.DetectSnapshot {
 		actions["delete"] = m.remove
@@ -154,19 +159,37 @@ func (m *model) rest() {
 	m.look(nil)
 	m.settle()
 	if m.backDated {
-		id := m.db.StartSweep(stream, observer.SweepReconcile, "", "").ID
-		m.stage.sweep(id, observer.Budget{Rows: 5})
+		m.reconcileAll()
 		m.settle()
 	}
 }
 
 func (m *model) settle() {
 	for range 100 {
-		if m.poll().Events == 0 {
+		stats, err := m.tryPoll()
+		if m.accept(err); err == nil && stats.Events == 0 {
 			return
 		}
 	}
 	m.t.Fatal("never comes to rest")
+}
+
+func (m *model) reconcileAll() {
+	id := m.reconcile()
+	for range 1000 {
+		_, err := m.stage.trySweep(id, observer.Budget{Rows: 5})
+		if m.accept(err); m.db.Sweep(id).State == observer.SweepDone {
+			return
+		}
+	}
+	m.t.Fatal("the sweep never ends")
+}
+
+// addColumn leaves rows that polls read no more to a sweep.
+func (m *model) addColumn(*rapid.T) {
+	m.added++
+	m.src.AddColumn(fmt.Sprint("c", m.added))
+	m.backDated = m.backDated || m.sweeps()
 }
 
 func (m *model) check() {

@@ -87,7 +87,8 @@ func startReading(ctx context.Context, j *journal, by reading, arrived *atomic.I
 		cancel()
 		return nil, failed(ctx, "read source", err)
 	}
-	if err := j.checkColumns(rows.Columns(), rows.KeyColumns()); err != nil {
+	full := by.part() == PartAll || j.sweep.kind() == SweepReconcile
+	if err := j.checkColumns(rows.Columns(), rows.KeyColumns(), full); err != nil {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}

@@ -134,7 +134,7 @@ func (r *retry) read(ctx context.Context, key string) (found []row, err error) {
 			err = closing
 		}
 	}()
-	if err := r.checkColumns(rows.Columns(), rows.KeyColumns()); err != nil {
+	if err := r.checkColumns(rows.Columns(), rows.KeyColumns(), false); err != nil {
 		return nil, err
 	}
 	for rows.Next() {

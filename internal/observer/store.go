@@ -61,6 +61,8 @@ const (
 	RefusalPoison RefusalKind = "poison"
 	// RefusalColumns are columns that the source has taken away or retyped.
 	RefusalColumns RefusalKind = "columns"
+	// RefusalAdded are columns that the source has added, which make an event of each row.
+	RefusalAdded RefusalKind = "added"
 )
 
 // Refusal is what a poll or a sweep did not believe, for a person to judge. After that

@@ -1,6 +1,7 @@
 package observertest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,6 +28,7 @@ type Source struct {
 	open          map[*Tx]struct{}
 	reads         []observer.Range
 	ties          string
+	members       string // of columns that were added
 
 	// Unordered says that the table has no timestamp: rows have no cursor and
 	// every read returns all of them. It is set before the first row.
@@ -84,6 +86,7 @@ func (s *Source) add(r observer.Row) {
 	if s.Unordered {
 		r.Cursor, r.Time = "", time.Time{}
 	}
+	r.Data = withMembers(r.Data, s.members)
 	s.rows = append(s.rows, r)
 }
 
@@ -215,6 +218,37 @@ func (s *Source) step(call string) error {
 		return nil
 	}
 	return s.Step(call)
+}
+
+// AddColumn adds a column of text, NULL in each row, to the table, as its owner may.
+func (s *Source) AddColumn(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	member := fmt.Sprintf(",%q:null", name)
+	for i := range s.rows {
+		s.rows[i].Data = withMembers(s.rows[i].Data, member)
+	}
+	s.members += member
+	s.columns = append(slices.Clip(s.columns), observer.Column{Name: name, Type: "text"})
+}
+
+// DropColumn drops a column that AddColumn has added.
+func (s *Source) DropColumn(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	member := fmt.Sprintf(",%q:null", name)
+	for i := range s.rows {
+		s.rows[i].Data = bytes.ReplaceAll(s.rows[i].Data, []byte(member), nil)
+	}
+	s.members = strings.ReplaceAll(s.members, member, "")
+	s.columns = slices.DeleteFunc(slices.Clone(s.columns), func(c observer.Column) bool { return c.Name == name })
+}
+
+func withMembers(object []byte, members string) []byte {
+	if members == "" {
+		return object
+	}
+	return append(append(slices.Clip(object[:len(object)-1]), members...), '}')
 }
 
 // Horizon implements observer.Source: the start of the oldest transaction.

@@ -180,3 +180,39 @@ func (s *schemas) check(change string, since int, renames bool) {
 		s.t.FailNow()
 	}
 }
+
+// addedColumn has the owner add a column: a reading of all rows refuses it until a person
+// accepts it, once, and polls by the timestamp go on.
+func addedColumn(t *testing.T, f Fixture) {
+	f.exec(ordersTable, ordersIndex)
+	insert := func(first, n int) {
+		for i := first; i < first+n; i++ {
+			f.exec(fmt.Sprintf("INSERT INTO orders (order_id, status, updated_at) VALUES (%d, 'a', '%s')", i+1, second(i)))
+		}
+	}
+	insert(0, 30)
+	timeline, snapshot := f.polls(observer.DetectChange), f.polls(observer.DetectSnapshot)
+	snapshot.poll(t)
+	timeline.pollAll(t)
+	f.exec("ALTER TABLE orders ADD {column} carrier {text}")
+	insert(30, 20)
+	timeline.pollAll(t)
+	if n := len(timeline.db.Events("orders")); n < 50 || n > 60 {
+		t.Errorf("%d events of 50 rows, of which a poll reads few again", n)
+	}
+	for range 2 {
+		if _, err := snapshot.try(t.Context()); !errors.Is(err, observer.ErrColumnsChanged) || !strings.Contains(err.Error(), "was added") {
+			t.Fatalf("a column of all rows: %v", err)
+		}
+	}
+	if n := len(snapshot.db.Events("orders")); n != 30 {
+		t.Fatalf("%d events of a stream that has stopped, want the 30 of before", n)
+	}
+	snapshot.db.Accept("orders")
+	for range 2 {
+		snapshot.poll(t)
+	}
+	if n := len(snapshot.db.Events("orders")); n != 80 {
+		t.Errorf("%d events, want two of each of 30 rows and one of each of 20", n)
+	}
+}
