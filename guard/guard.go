@@ -77,9 +77,7 @@ func (o *Options) setDefaults() error {
 	o.Lease = cmp.Or(o.Lease, defaultLease)
 	o.Wait = cmp.Or(o.Wait, defaultWait)
 	o.Keep = cmp.Or(o.Keep, defaultKeep)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	switch {
 	case o.Locks == nil:
 		return &InputError{"Options.Locks", "is missing; open a manager with locks.Open"}

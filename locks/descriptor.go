@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,11 +78,7 @@ func Name(name string) Descriptor {
 // [Parse] reads. In a part, ":" is written as %3A and "%" as %25. TTL and metadata are
 // not in it.
 func (d Descriptor) String() string {
-	mode := d.Mode
-	if mode == "" {
-		mode = Exclusive
-	}
-	return join(append([]string{"lock", string(mode), d.Subject, d.Predicate}, d.Resources...))
+	return join(append([]string{"lock", string(cmp.Or(d.Mode, Exclusive)), d.Subject, d.Predicate}, d.Resources...))
 }
 
 // Key returns what is locked: the subject and the resources, escaped as in
@@ -141,12 +138,8 @@ func join(parts []string) string {
 // normal returns the descriptor with its defaults, and copies of what the caller could
 // change. The error is a [*DescriptorError].
 func (d Descriptor) normal() (Descriptor, error) {
-	if d.Mode == "" {
-		d.Mode = Exclusive
-	}
-	if d.TTL == 0 {
-		d.TTL = DefaultTTL
-	}
+	d.Mode = cmp.Or(d.Mode, Exclusive)
+	d.TTL = cmp.Or(d.TTL, DefaultTTL)
 	d.Resources, d.Metadata = slices.Clone(d.Resources), maps.Clone(d.Metadata)
 	return d, d.check()
 }

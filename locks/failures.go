@@ -49,8 +49,8 @@ func newFailures(provider lock.FailureLog, o Options) *failures {
 
 // count counts a call that ended with the error, if another had the lock.
 func (f *failures) count(err error) {
-	var held *HeldError
-	if f.provider == nil || !errors.As(err, &held) {
+	held, ok := errors.AsType[*HeldError](err)
+	if f.provider == nil || !ok {
 		return
 	}
 	f.mu.Lock()

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,9 +63,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() (err error) {
-	if o.Region == "" {
-		o.Region = DefaultRegion
-	}
+	o.Region = cmp.Or(o.Region, DefaultRegion)
 	if len(o.Region) > maxRegion || !plain(o.Region) {
 		return fmt.Errorf("locks: Options.Region %q is longer than %d bytes, or has blanks around it, or control or invisible characters in it; use a short name, such as %s", o.Region, maxRegion, DefaultRegion)
 	}
@@ -78,12 +77,8 @@ func (o *Options) setDefaults() (err error) {
 			return fmt.Errorf("locks: this host has no name; set Options.Node: %w", err)
 		}
 	}
-	if o.MetricsPrefix == "" {
-		o.MetricsPrefix = DefaultMetricsPrefix
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MetricsPrefix = cmp.Or(o.MetricsPrefix, DefaultMetricsPrefix)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return nil
 }
 

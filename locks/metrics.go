@@ -78,8 +78,7 @@ func shared[C prometheus.Collector](reg prometheus.Registerer, errs *[]error, c 
 		return c
 	}
 	err := reg.Register(c)
-	var there prometheus.AlreadyRegisteredError
-	if errors.As(err, &there) {
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		if same, ok := there.ExistingCollector.(C); ok {
 			return same
 		}
@@ -136,9 +135,8 @@ func (m *metrics) acquired(ctx context.Context, ds []Descriptor, began time.Time
 // reasonOf returns why a call failed. An attempt has a deadline of its own, so the error's
 // deadline need not be the caller's, and the caller's cause may be any error.
 func reasonOf(ctx context.Context, err error) string {
-	var policy *PolicyError
 	switch {
-	case errors.As(err, &policy):
+	case errors.As(err, new(*PolicyError)):
 		return reasonPolicy
 	case errors.Is(err, ErrHeld), errors.Is(err, ErrRenewed), errors.Is(err, ErrEnded):
 		return reasonContention

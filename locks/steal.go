@@ -89,9 +89,8 @@ func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, by lock.
 	}
 	defer m.exit()
 	l, err := m.keeper.Steal(ctx, r, seen, by)
-	var refused *lock.HeldError
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, new(*lock.HeldError)):
 		return nil, asHeld(err, []Descriptor{d}, 1)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", d, err)

@@ -89,8 +89,7 @@ func (w waiting) pausesAfter(err *error) Pauses {
 				return
 			}
 		}
-		var held *lock.HeldError
-		if errors.As(*err, &held) {
+		if held, ok := errors.AsType[*lock.HeldError](*err); ok {
 			yield(held.Left)
 		}
 	}

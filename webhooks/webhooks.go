@@ -14,6 +14,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -107,9 +108,7 @@ func (s Secret) sum(id string, at int64, body []byte) []byte {
 // time that is within the tolerance; 0 stands for [Tolerance]. The body is that of the
 // request, byte for byte. Signatures of other versions than v1 are passed over.
 func Verify(header http.Header, body []byte, tolerance time.Duration, secrets ...Secret) error {
-	if tolerance == 0 {
-		tolerance = Tolerance
-	}
+	tolerance = cmp.Or(tolerance, Tolerance)
 	id, stamp := header.Get(ID), header.Get(Timestamp)
 	at, err := strconv.ParseInt(stamp, 10, 64)
 	switch {

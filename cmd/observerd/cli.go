@@ -65,8 +65,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 
 // interrupted makes an error that a signal has brought about say so.
 func interrupted(err, cause error) error {
-	var signal signalError
-	if errors.As(cause, &signal) && (errors.Is(err, context.Canceled) || errors.As(err, &signal)) {
+	if errors.As(cause, new(signalError)) && (errors.Is(err, context.Canceled) || errors.As(err, new(signalError))) {
 		return cause
 	}
 	return err

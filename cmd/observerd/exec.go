@@ -302,14 +302,12 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 
 // notAcquired gives the reasons why the lock was not taken their exit codes.
 func notAcquired(err error) error {
-	var mistake *locks.DescriptorError
-	var refused *locks.PolicyError
 	switch {
 	case errors.Is(err, locks.ErrHeld):
 		return codeError{exitNotAcquired, err}
 	case errors.Is(err, locks.ErrLost): // The answer came too late to be trusted.
 		return codeError{exitUnavailable, err}
-	case errors.As(err, &mistake), errors.As(err, &refused), errors.Is(err, locks.ErrUnsupported):
+	case errors.As(err, new(*locks.DescriptorError)), errors.As(err, new(*locks.PolicyError)), errors.Is(err, locks.ErrUnsupported):
 		return usageError{err}
 	}
 	return err

@@ -78,13 +78,12 @@ type saidError struct{ error }
 func (e saidError) Unwrap() error { return e.error }
 
 func exitCode(err error) int {
-	var usage usageError
 	var signal signalError
 	var coded codeError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
-	case errors.As(err, &usage):
+	case errors.As(err, new(usageError)):
 		return exitUsage
 	case errors.As(err, &signal):
 		return signal.code()
@@ -107,20 +106,17 @@ func exitCode(err error) int {
 // brokenPipe reports whether stdout has no reader any more. A connection to a
 // database breaks with the same error, and is none of this.
 func brokenPipe(err error) bool {
-	var connection *net.OpError
-	return errors.Is(err, syscall.EPIPE) && !errors.As(err, &connection)
+	return errors.Is(err, syscall.EPIPE) && !errors.As(err, new(*net.OpError))
 }
 
 // explain writes what went wrong and what to try next.
 func explain(w io.Writer, command *cobra.Command, err error) {
-	var said saidError
-	var usage usageError
 	var configuration *config.Error
 	switch {
-	case errors.As(err, &said), brokenPipe(err):
+	case errors.As(err, new(saidError)), brokenPipe(err):
 	case errors.As(err, &configuration):
 		fmt.Fprintln(w, configuration)
-	case errors.As(err, &usage):
+	case errors.As(err, new(usageError)):
 		// Cobra breaks the line before its suggestions, and indents them.
 		text := strings.Join(strings.Fields(err.Error()), " ")
 		fmt.Fprintf(w, "observerd: %s\nSee '%s --help'.\n", text, command.CommandPath())
@@ -149,8 +145,7 @@ func exitStatus(err error) string {
 // summary is the first line of an error, and how many more there are.
 func summary(err error) string {
 	lines := strings.Split(err.Error(), "\n")
-	var mistakes *config.Error
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[*config.Error](err); ok {
 		lines = each(mistakes.Problems, config.Problem.String)
 	}
 	if len(lines) == 1 {

@@ -143,8 +143,7 @@ func passwordIn(path string) (string, error) {
 
 // argumentFault makes a fault of the arguments one of the command line.
 func argumentFault(err error) error {
-	var argument admin.ArgumentError
-	if errors.As(err, &argument) {
+	if errors.As(err, new(admin.ArgumentError)) {
 		return usageError{err}
 	}
 	return err

@@ -115,8 +115,7 @@ func (p *policyCheck) judge(rules *locks.Rules, verdict *policyVerdict) error {
 	}
 	allowed := err == nil
 	verdict.Lock, verdict.Allowed = p.text, &allowed
-	var policy *locks.PolicyError
-	if errors.As(err, &policy) {
+	if policy, ok := errors.AsType[*locks.PolicyError](err); ok {
 		verdict.Rule, verdict.Reason = policy.Rule, policy.Reason
 	} else if err != nil {
 		verdict.Reason = err.Error()

@@ -346,8 +346,7 @@ func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // refused tells of a reload that has changed nothing.
 func (s *supervisor) refused(why error, asked ...reloadAsk) {
-	var mistakes *config.Error
-	if errors.As(why, &mistakes) {
+	if mistakes, ok := errors.AsType[*config.Error](why); ok {
 		for _, p := range mistakes.Problems {
 			s.log.Error("Reload refused: the configuration is wrong, the former one stays in use", "problem", p.String())
 		}

@@ -133,7 +133,6 @@ func flagFault(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var value *pflag.InvalidValueError
-	var syntax *pflag.InvalidSyntaxError
 	switch {
 	case errors.As(err, &unknown) && cmd.HasSubCommands() && cmd.Flags().NArg() > 0:
 		return needsCommand(cmd, cmd.Flags().Args()) // The flag is that command's.
@@ -144,7 +143,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s has no value; use --%[1]s %s", bare.GetFlag().Name, strings.ToUpper(name))
 	case errors.As(err, &value):
 		return fmt.Errorf("--%s is wrong: %w", value.GetFlag().Name, valueFault(value))
-	case errors.As(err, &syntax):
+	case errors.As(err, new(*pflag.InvalidSyntaxError)):
 		return errors.New("a flag has no name; use --name or --name=value")
 	}
 	return err

@@ -91,8 +91,7 @@ func (v *validator) run(ctx context.Context) error {
 	}
 	cfg, warnings, err := v.loadConfig()
 	result := validation{Config: strings.Join(v.configPaths, ", "), Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}
-	var mistakes *config.Error
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[*config.Error](err); ok {
 		result.Problems = mistakes.Problems
 	} else if err != nil {
 		return err

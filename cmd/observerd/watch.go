@@ -58,8 +58,7 @@ func within(ctx context.Context, timeout time.Duration, w io.Writer, print func(
 
 // endOfWatch is nil for SIGINT.
 func endOfWatch(ctx context.Context) error {
-	var interrupt signalError
-	if errors.As(context.Cause(ctx), &interrupt) && interrupt.signal == syscall.SIGINT {
+	if interrupt, ok := errors.AsType[signalError](context.Cause(ctx)); ok && interrupt.signal == syscall.SIGINT {
 		return nil
 	}
 	return context.Cause(ctx)

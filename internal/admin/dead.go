@@ -151,8 +151,7 @@ func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, by By) (done 
 func (op *Operator) whenFree(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) error {
 	for {
 		err := op.underLease(ctx, o, do)
-		var held *lock.HeldError
-		if !errors.As(err, &held) || !wait.For(ctx, lookAgain) {
+		if !errors.As(err, new(*lock.HeldError)) || !wait.For(ctx, lookAgain) {
 			return err
 		}
 	}

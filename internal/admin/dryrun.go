@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,9 +117,7 @@ func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database,
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = s.MaxChanged
-	}
+	limit = cmp.Or(limit, s.MaxChanged)
 	recorded := &recorder{Source: src, limit: limit}
 	changed := 0
 	stats, err := made.Poll(ctx, recorded, observer.DryRun(st, func(ch observer.Chunk) error {

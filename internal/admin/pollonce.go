@@ -82,8 +82,7 @@ func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(c
 	return op.withKeeper(ctx, func(keeper *lock.Keeper) error {
 		t := wiring.TypeOf(op.cfg, o)
 		lease, err := keeper.AcquireWithin(ctx, wiring.TypeLockRequest(t, op.cfg.Node.Name), t.Wait)
-		var held *lock.HeldError
-		if errors.As(err, &held) && held.Left > 0 {
+		if held, ok := errors.AsType[*lock.HeldError](err); ok && held.Left > 0 {
 			return fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
 		}
 		if err != nil {

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,9 +95,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	promauto.With(a.registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "observerd_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": o.Version},
 	}, func() float64 { return 1 })
-	if o.Reloads == nil {
-		o.Reloads = NewReloads()
-	}
+	o.Reloads = cmp.Or(o.Reloads, NewReloads())
 	a.reloads = o.Reloads
 	a.reloads.register(a.registry)
 	if err = a.openWeb(ctx); err != nil {

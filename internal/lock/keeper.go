@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,7 @@ type Keeper struct {
 
 // NewKeeper returns a keeper of leases from the provider.
 func NewKeeper(o KeeperOptions) *Keeper {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
 		provider: o.Provider,

@@ -175,9 +175,8 @@ func (r *run) noteHeld(err error) {
 	}
 	r.heldAt = time.Now()
 	r.metrics.failed.WithLabelValues(r.typ.Name).Inc()
-	var held *lock.HeldError
 	holder := ""
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		holder = held.Node
 	}
 	r.log.Debug("Lock not acquired", "reason", errPolling.Error(), "holder", holder, "tick", r.at)

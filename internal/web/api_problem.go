@@ -21,11 +21,10 @@ type problem struct {
 // failed answers with an error of a request, or of the database.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	var invalid *InvalidError
-	var unknown *unknownError
 	switch {
 	case errors.As(err, &invalid):
 		fail(w, problem{Status: http.StatusBadRequest, Detail: err.Error(), Parameter: invalid.Parameter})
-	case errors.As(err, &unknown):
+	case errors.As(err, new(*unknownError)):
 		fail(w, problem{Status: http.StatusNotFound, Detail: err.Error()})
 	default:
 		if r.Context().Err() == nil { // Otherwise the client has gone.

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -75,9 +76,7 @@ type describer struct {
 
 // observer adds what the configuration says of an observer.
 func (d describer) observer(o config.Observer, s status.Observer) status.Observer {
-	if s.State == "" {
-		s.State = status.StateActive
-	}
+	s.State = cmp.Or(s.State, status.StateActive)
 	s.Type, s.Source, s.Detect = o.Type, o.Source, o.Detect
 	next, interval := d.nextPoll(o, s)
 	s.Interval = interval

@@ -40,15 +40,13 @@ const (
 // FaultOf classifies an error of a node or of a command. Of several faults that were
 // joined, the one that has to be fixed first counts.
 func FaultOf(err error) Fault {
-	var configuration *config.Error
-	var unknown *UnknownIDError
 	var network *net.OpError
 	switch {
-	case errors.As(err, &unknown), errors.Is(err, locks.ErrUnsupported):
+	case errors.As(err, new(*UnknownIDError)), errors.Is(err, locks.ErrUnsupported):
 		return Misused
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return Denied
-	case errors.As(err, &configuration), errors.Is(err, ErrMistake), errors.Is(err, web.ErrSetting), Unusable(err) != nil, sqldb.Refusal(err) != "":
+	case errors.As(err, new(*config.Error)), errors.Is(err, ErrMistake), errors.Is(err, web.ErrSetting), Unusable(err) != nil, sqldb.Refusal(err) != "":
 		return Misconfigured
 	case errors.As(err, &network) && network.Op == "listen":
 		return Failure // An address of our own, not a database.

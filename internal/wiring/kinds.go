@@ -127,8 +127,7 @@ type unopenedError struct{ mistakeError }
 // [access.ErrMissingFile].
 func (e unopenedError) Is(target error) bool {
 	if target == access.ErrMissingFile {
-		var file *fs.PathError
-		return errors.Is(e.error, config.ErrUnread) || errors.As(e.error, &file)
+		return errors.Is(e.error, config.ErrUnread) || errors.As(e.error, new(*fs.PathError))
 	}
 	return e.mistakeError.Is(target)
 }

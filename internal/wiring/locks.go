@@ -73,8 +73,8 @@ func lockMistakes(c config.Locks) (mistakes []config.LocksMistake) {
 	policies, hierarchies := places(len(o.Policies)), places(len(o.Hierarchies))
 	for {
 		_, err := locks.NewRules(o)
-		var wrong *locks.OptionError
-		if !errors.As(err, &wrong) {
+		wrong, ok := errors.AsType[*locks.OptionError](err)
+		if !ok {
 			return mistakes
 		}
 		i := wrong.Index
@@ -84,8 +84,7 @@ func lockMistakes(c config.Locks) (mistakes []config.LocksMistake) {
 			continue
 		}
 		key := fmt.Sprintf("policies[%d]", policies[i])
-		var field *locks.DescriptorError
-		if errors.As(wrong.Err, &field) {
+		if field, ok := errors.AsType[*locks.DescriptorError](wrong.Err); ok {
 			key += "." + field.Field
 		}
 		mistakes = append(mistakes, config.LocksMistake{Key: key, Text: wrong.Err.Error()})

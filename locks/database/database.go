@@ -4,6 +4,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -39,12 +40,8 @@ type Options struct {
 // Hand the provider to [locks.Open], which closes it if it fails, as its manager does at
 // its end.
 func Open(ctx context.Context, url string, o Options) (*Provider, error) {
-	if o.PoolSize == 0 {
-		o.PoolSize = 2
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.PoolSize = cmp.Or(o.PoolSize, 2)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok { // Which would be made, to look into it.
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: %w", sqldb.ErrNoTables, err)

@@ -131,9 +131,8 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 		taken, err = how(ctx, lockdb.StoredAll(grants))
 		return err
 	})
-	var refused refusedError
 	n := 0 // the lock of which the error speaks
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[refusedError](err); ok {
 		n = refused.n
 	}
 	p.db.NoteLocked(requests[n].Key, requests[n].Region, requests[n].Name, err)

@@ -37,8 +37,7 @@ func (p *Provider) Steal(ctx context.Context, r lock.Request, seen lock.Held, by
 	wanted.Place = lock.Place{Priority: math.MaxInt32, Ticket: 1} // Of one who waits for nobody.
 	grants, err := p.acquire(ctx, []lock.Request{wanted}, func(ctx context.Context, grants []lock.Grant) ([]acquired, error) {
 		a, err := p.steal(ctx, grants[0], seen, act)
-		var held *lock.HeldError
-		if errors.As(err, &held) {
+		if held, ok := errors.AsType[*lock.HeldError](err); ok {
 			held.Key = r.Key
 		}
 		return []acquired{{fence: a.fence}}, err

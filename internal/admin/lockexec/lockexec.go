@@ -2,6 +2,7 @@
 package lockexec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ func Find(name string) error {
 // grace; the error is the cause then, [locks.ErrLost] for a lease that was lost. Where the kernel can, the command is killed when this process
 // dies: nobody renews its lock from then on.
 func Run(l *locks.Lease, o Options) (code int, err error) {
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
-	}
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	// The command would die with the thread that has started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -4,6 +4,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -72,10 +73,7 @@ func OpenWith(ctx context.Context, options Options) (*Warehouse, error) {
 		return nil, fmt.Errorf("open sample warehouse: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	seed := options.Seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := cmp.Or(options.Seed, rand.Uint64())
 	w := &Warehouse{db: db, rand: rand.New(rand.NewPCG(seed, seed))}
 	if err := w.create(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())

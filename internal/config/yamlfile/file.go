@@ -102,8 +102,7 @@ func whyUnreadable(path string, err error) *Unreadable {
 	case errors.Is(err, syscall.EISDIR):
 		return &Unreadable{Text: "this is a directory; name a file in it"}
 	}
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
 	}
 	return &Unreadable{Text: fmt.Sprintf("the file cannot be read (%v); name the right file", err)}

@@ -14,6 +14,7 @@
 package githublock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -102,18 +103,10 @@ const cycle = 8
 func (o *Options) beats() int { return max(1, int(time.Hour/o.Heartbeat)) }
 
 func (o *Options) setDefaults() {
-	if o.TTL == 0 {
-		o.TTL = DefaultTTL
-	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = DefaultHeartbeat
-	}
-	if o.Budget == 0 {
-		o.Budget = DefaultBudget
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.TTL = cmp.Or(o.TTL, DefaultTTL)
+	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.Budget = cmp.Or(o.Budget, DefaultBudget)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // Capabilities implements [lock.Provider].

@@ -80,9 +80,7 @@ type Provider struct {
 // Open returns a provider. It connects when it is used. The error is of the options, of the
 // kubeconfig, or of a service account that is not there.
 func Open(o Options) (*Provider, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	l, err := newLeases(o)
 	if err != nil {
 		return nil, err

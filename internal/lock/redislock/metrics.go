@@ -30,8 +30,7 @@ func newRequests(reg prometheus.Registerer) (requests, error) {
 		return requests{total}, nil
 	}
 	err := reg.Register(total)
-	var there prometheus.AlreadyRegisteredError
-	if errors.As(err, &there) {
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		if same, ok := there.ExistingCollector.(*prometheus.CounterVec); ok {
 			return requests{same}, nil
 		}

@@ -87,9 +87,7 @@ type Provider struct {
 
 // Open returns a provider. It connects when it is used. The error is of the options.
 func Open(o Options) (*Provider, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.PoolSize = cmp.Or(o.PoolSize, DefaultPoolSize)
 	legacies, err := o.legacies()
 	if err != nil {
@@ -181,11 +179,10 @@ func (p *Provider) Close() error {
 // explained returns an error that says what to do about it, if that is known. It is
 // [lock.ErrBusy] where no connection was free.
 func explained(err error) error {
-	var answer redis.Error
 	switch {
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return fmt.Errorf("%w: %w", lock.ErrBusy, err)
-	case !errors.As(err, &answer):
+	case !errors.As(err, new(redis.Error)):
 		return err
 	}
 	for code, advice := range map[string]string{
@@ -212,12 +209,11 @@ func explained(err error) error {
 
 // isUnknown reports whether the server may have done what it has not answered.
 func isUnknown(err error) bool {
-	var answer redis.Error
-	var dial *net.OpError
-	if errors.As(err, &answer) || errors.Is(err, redis.ErrPoolTimeout) {
+	if errors.As(err, new(redis.Error)) || errors.Is(err, redis.ErrPoolTimeout) {
 		return false
 	}
-	return !errors.As(err, &dial) || dial.Op != "dial"
+	dial, ok := errors.AsType[*net.OpError](err)
+	return !ok || dial.Op != "dial"
 }
 
 func (p *Provider) giveBack(ctx context.Context, grants []lock.Grant) {
