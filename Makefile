@@ -117,6 +117,19 @@ bench: pgtest ## Measure against the goals; BENCHFLAGS='-runs 5 -write docs/perf
 	@$(GO) -C $(SUITES) build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o $(CURDIR)/bin/bench ./bench
 	bin/pgtest bin/bench $(BENCHFLAGS)
 
+# A figure of this checkout beside that of BASE, in turns, and beside its own noise. PAIRS
+# says what is measured, as the flags of make bench do.
+PAIRS       ?= -only locks,quiet,backlog -rows 200000 -rounds 1 -chunks= -loops=
+PAIR_ROUNDS ?= 3
+.PHONY: bench-pairs
+bench-pairs: pgtest ## Measure this checkout and BASE=COMMIT in turns; PAIRS='-only sinks' says what
+	@commit=$$(git rev-parse --verify --quiet '$(BASE)^{commit}') || { echo "make bench-pairs: BASE='$(BASE)' is not a commit; use BASE=main" >&2; exit 1; }; \
+	rm -rf .cache/base && mkdir -p .cache/base && git archive $$commit | tar -x -C .cache/base; \
+	for folder in . .cache/base; do \
+	  $(GO) -C $$folder/$(SUITES) build -trimpath -o "$$(cd $$folder && pwd)/bin/bench" ./bench || exit; \
+	done; \
+	bin/pgtest bin/bench pairs -base .cache/base -rounds $(PAIR_ROUNDS) -- $(PAIRS)
+
 # SEED=0 takes one from the clock. TORTUREFLAGS are further flags of the run, as
 # `-ttl 60s`, or of the hunt for mutants, as `-only takes-repeats`.
 SEED    ?= 0

@@ -38,6 +38,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == workerCommand {
 		return exitCode(work(ctx, stdin, stdout), stderr)
 	}
+	if len(args) > 0 && args[0] == pairsCommand {
+		return exitCode(pairs(ctx, args[1:], stdout, stderr), stderr)
+	}
 	o, err := parseOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -75,6 +78,7 @@ func measurements() []measurement {
 		{name: "github-queue", measure: measureGitHubQueue},
 		{name: "guard", measure: measureGuard},
 		{name: "backlog", measure: measureBacklog},
+		{name: "quiet", measure: measureQuiet},
 		{name: "turn", measure: measureTurn},
 		{name: "idle", measure: measureIdle},
 		{name: "many-locks", measure: measureManyLocks},
@@ -115,6 +119,9 @@ func bench(ctx context.Context, o options, stdout, stderr io.Writer) error {
 			return errors.Join(fmt.Errorf("run %d of %d: %w", n+1, o.runs, err), all.text(stdout))
 		}
 		all = one
+	}
+	if o.json {
+		return all.json(stdout)
 	}
 	return all.text(stdout)
 }

@@ -22,6 +22,8 @@ type options struct {
 	admin, maria string
 	// write is the Markdown file whose figures are replaced; empty for none.
 	write string
+	// json says that the report is for a program: see [report.json].
+	json bool
 	// only names the measurements that are wanted; empty means all.
 	only []string
 	// runs is how often all of it is measured.
@@ -43,6 +45,8 @@ type sizes struct {
 	rounds int
 	// lockCycles is how often a connection takes its lock in one round.
 	lockCycles int
+	// quietPolls is how many quiet polls of a source are timed.
+	quietPolls int
 	// turns is how many turns of 1,000 rows are taken.
 	turns int
 	// warmup and idle are how long a node runs before its CPU is measured, and
@@ -73,7 +77,7 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
+		rows: 1_000_000, rounds: 5, lockCycles: 500, quietPolls: 300, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
 		contest: 5 * time.Second, held: 10_000, many: 100_000, pairs: 3,
 		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
 		fed: 100_000, arriving: 30 * time.Second, streams: 10_000, listen: 5 * time.Second,
@@ -83,7 +87,7 @@ func fullSizes() sizes {
 // quickSizes prove that everything works; the figures mean little.
 func quickSizes() sizes {
 	return sizes{
-		rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second,
+		rows: 20_000, rounds: 1, lockCycles: 20, quietPolls: 3, turns: 3, warmup: time.Second, idle: 2 * time.Second,
 		contest: 200 * time.Millisecond, held: 50, many: 200, pairs: 1,
 		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, fed: 4_000, arriving: time.Second, streams: 100, quick: true, listen: 100 * time.Millisecond,
 	}
@@ -99,6 +103,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	quick := flags.Bool("quick", false, "use small sizes, which prove that it works but measure little")
 	only := flags.String("only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
 	flags.StringVar(&o.write, "write", "", "replace the figures in this Markdown `file`")
+	flags.BoolVar(&o.json, "json", false, "print the figures as JSON, as bench pairs reads them")
 	flags.StringVar(&o.profile, "profile", "", "write profiles of the polls to this `folder`")
 	flags.Func("chunks", "chunk `sizes` of the poll to try beside the default, separated by commas", setChunks(&o.chunks))
 	flags.Func("loops", "chunk `sizes` of the hand-written loop to try beside its own, separated by commas", setChunks(&o.loops))
