@@ -330,5 +330,4 @@ type codeError struct {
 	error
 }
 
-// Unwrap returns the error itself.
 func (e codeError) Unwrap() error { return e.error }

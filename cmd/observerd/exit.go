@@ -68,7 +68,6 @@ at once, with 130 or 143; its leases then stand until their TTL is over.`,
 // usageError is a fault of the command line.
 type usageError struct{ error }
 
-// Unwrap returns the fault itself.
 func (e usageError) Unwrap() error { return e.error }
 
 // saidError is an error that needs no further word: its text is on the screen.

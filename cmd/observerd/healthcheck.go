@@ -39,7 +39,7 @@ address in the configuration is used.
 
 The answer is one line, or with -o json an object. If the node is not healthy, stdout is
 empty and stderr has the reason. Exit code 0: healthy, 1: not, or no answer; 77: this user
-may not use the socket, 78: the configuration has neither http.socket nor http.listen.`,
+may not use the socket, 78: the configuration leaves no address that can be asked.`,
 		Example: `  observerd healthcheck
   observerd healthcheck --ready --timeout 2s`,
 		Args: takes(0, 0),
@@ -200,5 +200,4 @@ func (p place) explain(ctx context.Context, err error) error {
 	return errors.New("no answer from " + p.String() + ": " + strings.TrimSpace(err.Error()))
 }
 
-// String is the address or path.
 func (p place) String() string { return p.Address }

@@ -98,7 +98,6 @@ func (b *switchboard) removes(folder string) {
 // signalError is why a context ended that a signal has cancelled.
 type signalError struct{ signal os.Signal }
 
-// Error names the signal.
 func (e signalError) Error() string { return e.signal.String() }
 
 // code is the exit code that shells give a process that a signal has ended.

@@ -29,23 +29,20 @@ const (
 	formatJSON format = "json"
 )
 
-// checked is the value of a flag. kind is what the help calls it, read takes its text, or
+// checked is a [pflag.Value]. kind is what the help calls it, read takes its text, or
 // says what to write instead.
 type checked struct {
 	kind, text string
 	read       func(text string) error
 }
 
-// Set implements pflag.Value.
 func (c *checked) Set(text string) error {
 	c.text = text
 	return c.read(text)
 }
 
-// String implements pflag.Value.
 func (c *checked) String() string { return c.text }
 
-// Type implements pflag.Value.
 func (c *checked) Type() string { return c.kind }
 
 // outputFlag gives a command the flag -o.
@@ -280,21 +277,13 @@ func span(d time.Duration) string {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 	case d < time.Minute:
-		return units(d, time.Second, "s", 0, "")
+		return fmt.Sprintf("%d s", d/time.Second)
 	case d < time.Hour:
-		return units(d, time.Minute, "min", time.Second, "s")
+		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
 	case d < day:
-		return units(d, time.Hour, "h", time.Minute, "min")
+		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
 	}
-	return units(d, day, "d", time.Hour, "h")
-}
-
-func units(d, unit time.Duration, name string, smaller time.Duration, smallerName string) string {
-	text := fmt.Sprintf("%d %s", d/unit, name)
-	if smaller > 0 && d%unit >= smaller {
-		text += fmt.Sprintf(" %d %s", d%unit/smaller, smallerName)
-	}
-	return text
+	return strings.TrimSuffix(fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour), " 0 h")
 }
 
 // orDash stands in for an empty cell.
@@ -329,7 +318,6 @@ func jsonWriter(w io.Writer) io.Writer {
 // jsonTerminal shows JSON on a terminal. It reads as the same value.
 type jsonTerminal struct{ io.Writer }
 
-// Write implements [io.Writer].
 func (t jsonTerminal) Write(text []byte) (int, error) {
 	if _, err := t.Writer.Write(jsontext.AppendHarmless(nil, text)); err != nil {
 		return 0, err

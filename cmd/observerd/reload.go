@@ -44,7 +44,6 @@ type nodeProcess struct {
 	HTTP *place `json:"http,omitempty"`
 }
 
-// String names the process.
 func (p nodeProcess) String() string {
 	return fmt.Sprintf("process %d with %s", p.PID, strings.Join(p.Config, " and "))
 }

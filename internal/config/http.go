@@ -177,24 +177,15 @@ func (c httpChecker) allowedHosts(given []string) []string {
 		}
 		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 			name = strings.ToLower(strings.TrimSuffix(name, "."))
-			if why := badHost(name); why != "" {
-				c.Reject(at, quote(name)+" "+why)
-				continue
-			}
-			if _, err := netip.ParseAddr(name); err == nil {
+			switch _, err := netip.ParseAddr(name); {
+			case err == nil:
 				c.Warn(at, quote(name)+" is an address, and addresses are always allowed; remove it")
-				continue
+			case !hostPattern.MatchString(name):
+				c.Reject(at, quote(name)+" is not the name of a host; use the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…")
+			default:
+				hosts = append(hosts, name)
 			}
-			hosts = append(hosts, name)
 		}
 	}
 	return hosts
-}
-
-// badHost says why a name cannot be that of a host; empty means that it can.
-func badHost(name string) string {
-	if _, err := netip.ParseAddr(name); err == nil || hostPattern.MatchString(name) {
-		return ""
-	}
-	return "is not the name of a host; use the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…"
 }

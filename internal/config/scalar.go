@@ -61,10 +61,8 @@ func word(text string, p place) (string, string) {
 		return text, ""
 	}
 	words := strings.Split(accepted, "|")
-	for _, w := range words {
-		if text == w {
-			return text, ""
-		}
+	if slices.Contains(words, text) {
+		return text, ""
 	}
 	if near := nearest.Name(text, words); near != "" {
 		return "", fmt.Sprintf("%s is not %s; use %s", quote(text), either(words), near)

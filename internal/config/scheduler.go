@@ -178,11 +178,14 @@ func (c schedulerChecker) checkSpread(spread time.Duration, types []Type) {
 // are checked where they were set.
 func (c schedulerChecker) checkSettings(path string, s Settings, database URL) {
 	ttl, delay, region := path+".lock.ttl", path+".fixed-delay", path+".lock.region"
-	if c.IsSet(ttl) {
-		c.checkTTL(ttl, s.Lock.TTL, database)
+	if least, kind := leastTTL(database); c.IsSet(ttl) && c.OK(ttl) && s.Lock.TTL < least {
+		c.Reject(ttl, fmt.Sprintf("a TTL of %s is too short for %s; use %s or more", short(s.Lock.TTL), kind, short(least)))
 	}
 	if c.IsSet(region) {
-		c.checkRegion(region, s.Lock.Region)
+		if s.Lock.Region == "" {
+			c.Reject(region, "region is empty; use DEFAULT")
+		}
+		checkLabel(c.Report, region, s.Lock.Region)
 	}
 	if c.IsSet(delay) && c.OK(delay) && s.FixedDelay%time.Millisecond != 0 { // Turns have no finer times.
 		c.Reject(delay, fmt.Sprintf("%s is not a whole number of milliseconds; use %s", s.FixedDelay, s.FixedDelay.Truncate(time.Millisecond)))
@@ -197,12 +200,6 @@ func (c schedulerChecker) checkSettings(path string, s Settings, database URL) {
 	}
 }
 
-func (c schedulerChecker) checkTTL(key string, ttl time.Duration, database URL) {
-	if least, kind := leastTTL(database); c.OK(key) && ttl < least {
-		c.Reject(key, fmt.Sprintf("a TTL of %s is too short for %s; use %s or more", short(ttl), kind, short(least)))
-	}
-}
-
 // leastTTL leaves room for a heartbeat every third of it: a commit of another
 // may block SQLite for seconds.
 func leastTTL(database URL) (time.Duration, string) {
@@ -213,13 +210,6 @@ func leastTTL(database URL) (time.Duration, string) {
 		return 3 * time.Second, "PostgreSQL"
 	}
 	return 0, ""
-}
-
-func (c schedulerChecker) checkRegion(key, region string) {
-	if region == "" {
-		c.Reject(key, "region is empty; use DEFAULT")
-	}
-	checkLabel(c.Report, key, region)
 }
 
 func (c schedulerChecker) warnShortTTL(ttl, delay string, s Settings) {

@@ -20,10 +20,8 @@ var ErrSetting = errors.New("setting cannot be used")
 // settingError makes an error an [ErrSetting] without changing its text.
 type settingError struct{ error }
 
-// Is makes it an [ErrSetting].
 func (settingError) Is(target error) bool { return target == ErrSetting }
 
-// Unwrap returns the error itself.
 func (e settingError) Unwrap() error { return e.error }
 
 // openAddress listens on the TCP address, if there is one.
