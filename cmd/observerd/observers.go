@@ -204,12 +204,12 @@ changed columns. The approval holds once: what exceeds it is refused again.`,
 		case refused.Text == "":
 			return false, "has refused nothing", nil
 		case refused.Accepted:
-			return false, "was accepted already, the next poll does it: " + refused.Text, nil
+			return false, "was accepted already, the " + refused.By + " does it: " + refused.Text, nil
 		}
-		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the next poll do it?", id, refused.Text)); err != nil {
+		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the %s do it?", id, refused.Text, refused.By)); err != nil {
 			return false, "", err
 		}
-		return true, "accepted, the next poll does it: " + refused.Text, operator.Accept(ctx, id, by, refused)
+		return true, "accepted, the " + refused.By + " does it: " + refused.Text, operator.Accept(ctx, id, by, refused)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -371,7 +371,7 @@ func printDetails(w io.Writer, p painter, d status.ObserverDetails) error {
 	facts := [][]string{
 		{"state", state}, {"next poll", until(now, o.NextPollAt)}, {"every", spanOrDash(o.Interval)}, {"last poll", ago(now, o.TurnAt)},
 		{"last success", ago(now, o.LastOKAt)}, {"last error", orDash(o.LastError)}, {"failures in a row", number(int64(o.Failures))},
-		{"refused to do", orDash(d.Refusal)}, {"low-water mark", orDash(o.LowWater)}, {"newest timestamp", orDash(o.Newest)}, {"lag", spanOrDash(o.Lag)},
+		{"refused to do", orDash(o.Refusal)}, {"low-water mark", orDash(o.LowWater)}, {"newest timestamp", orDash(o.Newest)}, {"lag", spanOrDash(o.Lag)},
 		{"events", number(o.Events)}, {"rows", number(o.Live)}, {"gone rows", number(o.Gone)}, {"poison rows", number(o.Dead)},
 		{"in the last " + span(o.Recent.Span), fmt.Sprintf("%d polls, %d of them failed; %d rows read, %d events", o.Recent.Polls, o.Recent.Failed, o.Recent.Rows, o.Recent.Events)},
 	}

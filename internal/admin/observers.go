@@ -161,7 +161,9 @@ func (op *Operator) Reset(ctx context.Context, id string, by By, o ResetOptions)
 type Refusal struct {
 	// Text describes it; empty for none.
 	Text string
-	// Accepted says that the next poll will accept it.
+	// By is what has refused it, and will accept it: "next poll", or the step of a sweep.
+	By string
+	// Accepted says that an operator has accepted it.
 	Accepted bool
 	// noted is the refusal as the cursor has it.
 	noted string
@@ -172,15 +174,14 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 	if _, err := op.known(ctx, id); err != nil {
 		return r, err
 	}
-	return op.refused(ctx, id)
-}
-
-func (op *Operator) refused(ctx context.Context, id string) (r Refusal, err error) {
 	if r.noted, r.Accepted, err = op.db.Streams().Refused(ctx, id); err != nil {
 		return r, err
 	}
 	decoded, err := observer.DecodeRefusal(r.noted)
-	r.Text = decoded.Text
+	r.Text, r.By = decoded.Text, "next poll"
+	if decoded.Sweep != "" {
+		r.By = "next step of the " + string(decoded.Sweep)
+	}
 	return r, err
 }
 

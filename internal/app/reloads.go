@@ -59,7 +59,7 @@ func (r *Reloads) register(reg prometheus.Registerer) {
 		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(r.last()) })
 	}
 	gauge("observerd_config_last_reload_success",
-		"1 when the last reload of the configuration took effect, or there was none yet; 0 when the former configuration goes on.",
+		"1 when the last reload of the configuration took effect, or there was none yet; 0 when the former configuration stays in use.",
 		func(code int, _ time.Time) float64 {
 			if code == 0 {
 				return 1

@@ -3,6 +3,7 @@ package lockdb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,9 +89,11 @@ func (r *reporter) types(ctx context.Context) error {
 func (r *reporter) observers(ctx context.Context) error {
 	streams, err := r.db.Streams().Statuses(ctx)
 	for _, s := range streams {
+		refusal, unread := observer.DecodeRefusal(s.Refusal)
+		err = errors.Join(err, unread)
 		o := status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
-			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
+			LastError: s.LastError, Refusal: refusal.Text, Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
 		}
 		if s.Paused {
 			o.Pause = &s.Pause

@@ -12,8 +12,6 @@ type ObserverDetails struct {
 	// URL is that of the source, without secrets; empty for an observer that is not
 	// configured.
 	URL string `json:"source_url,omitempty"`
-	// Refusal is what the last poll has refused to do, until 'observerd observers accept'.
-	Refusal string `json:"refusal,omitempty"`
 	// Definition is what the configuration says.
 	Definition Definition `json:"definition"`
 	// Polls and Acts are the last ones, newest first.

@@ -97,6 +97,8 @@ type Observer struct {
 	Failures int    `json:"failures"`
 	// LastError is that of the last poll that failed, until one goes well.
 	LastError string `json:"last_error,omitempty"`
+	// Refusal is what a poll or a sweep has refused to do, until 'observerd observers accept'.
+	Refusal string `json:"refusal,omitempty"`
 	// Recent are the polls of the last minutes.
 	Recent Recent `json:"recent"`
 	Events int64  `json:"events"`

@@ -110,6 +110,9 @@ func (r Report) observersNeed() (all []Attention) {
 		case o.LastError != "":
 			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.LastOKAt, o.LastError, "ObserverdTypeNotSucceeding"
 			a.Command = "observerd observers show " + o.ID
+		case o.Refusal != "": // Of a sweep: that of a poll is its error.
+			a.Level, a.Why, a.Runbook = LevelDegraded, "it has refused, until an operator accepts it: "+o.Refusal, "ObserverdTypeNotSucceeding"
+			a.Command = "observerd observers accept " + o.ID
 		case o.onlyPoison():
 			a.Level, a.Why, a.Runbook = LevelFailing, "no row that it reads can become an event: all are poison", "ObserverdOnlyPoison"
 			a.Command = "observerd dead list --observer " + o.ID

@@ -40,6 +40,7 @@ func TestVerdict(t *testing.T) {
 		"configurations differ":        {func(r *status.Report) { r.Nodes[0].ConfigHash = "y" }, []string{"degraded cluster: its nodes have different configurations"}},
 		"a gone node had another":      {func(r *status.Report) { r.Nodes[0].Gone, r.Nodes[0].Version = true, "v2" }, []string{"degraded node a: it died"}},
 		"an observer fails":            {func(r *status.Report) { r.Observers[0].LastError = "refused: no right" }, []string{"failing observer orders: refused: no right"}},
+		"a reconcile is refused":       {func(r *status.Report) { r.Observers[0].Refusal = "column was added" }, []string{"degraded observer orders: it has refused, until an operator accepts it: column was added"}},
 		"an observer that is off":      {func(r *status.Report) { r.Observers[0].LastError, r.Observers[0].State = "x", status.StateDisabled }, nil},
 		"an observer that is paused":   {func(r *status.Report) { r.Observers[0].LastError, r.Observers[0].State = "x", status.StatePaused }, nil},
 		"an observer that was removed": {func(r *status.Report) { r.Observers[0].Dead, r.Observers[0].State = 3, status.StateRemoved }, nil},

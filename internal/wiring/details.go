@@ -6,7 +6,6 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/locks"
 )
@@ -42,15 +41,6 @@ func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Re
 	for _, a := range acts {
 		d.Acts = append(d.Acts, status.Act(a))
 	}
-	if err != nil {
-		return d, err
-	}
-	noted, accepted, err := db.Streams().Refused(ctx, id)
-	if err != nil || accepted {
-		return d, err
-	}
-	refusal, err := observer.DecodeRefusal(noted)
-	d.Refusal = refusal.Text
 	return d, err
 }
 

@@ -105,7 +105,7 @@ func (m *Monitor) appear(ctx context.Context) bool {
 // notSeen notes one more attempt that failed.
 func (m *Monitor) notSeen(ctx context.Context, err error) {
 	if m.unseen.Begin() {
-		m.opts.Logger.Warn("Other nodes cannot see whether this node is alive; its leases last until their TTL", "err", err)
+		m.opts.Logger.Warn("Others cannot see this node; it keeps its leases by renewals alone", "err", err)
 	}
 	if m.judged && time.Since(m.lost) > m.opts.Patience {
 		m.withdraw(ctx)
