@@ -23,6 +23,14 @@ type question struct {
 	// byPath says that names are found by the search_path of the reader's role, see
 	// pinSQL. Such questions come before all others.
 	byPath bool
+	// fixed says that the text is the same in each poll: a session prepares it, so that the
+	// server plans it once. See named.
+	fixed bool
+	// name is that of a prepared statement: one that is to be prepared, where describe is
+	// set, or to be run; empty for none.
+	name string
+	// silent says that nobody waits for the answer.
+	silent bool
 }
 
 // pinSQL lets the rest of a transaction find nothing but what is the server's own.
@@ -52,23 +60,31 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		"SET LOCAL statement_timeout = " + milliseconds(o.QueryTimeout),
 		"SET LOCAL lock_timeout = " + milliseconds(lockWait(o)),
 	}, c.names()...)
-	byPath := 0
-	for byPath < len(questions) && questions[byPath].byPath {
-		byPath++
+	for {
+		all := c.pinned(c.named(questions))
+		answers, err := c.send(ctx, opening, all, "COMMIT")
+		if c.renames(all, err) {
+			continue
+		}
+		if err != nil {
+			return nil, c.refusal(ctx, operation, err, questions)
+		}
+		asked := make([]answer, 0, len(questions))
+		for i, q := range all {
+			if !q.silent {
+				asked = append(asked, answers[i])
+			}
+		}
+		return asked, nil
 	}
-	pinned := byPath < len(questions)
-	all := slices.Clone(questions)
-	if pinned {
-		all = slices.Insert(all, byPath, question{sql: pinSQL})
+}
+
+// pinned adds what pins the path, see pinSQL.
+func (c *session) pinned(questions []question) []question {
+	if at := slices.IndexFunc(questions, func(q question) bool { return !q.byPath }); at >= 0 {
+		return slices.Insert(questions, at, question{sql: pinSQL, silent: true})
 	}
-	answers, err := c.send(ctx, opening, all, "COMMIT")
-	if err != nil {
-		return nil, c.refusal(ctx, operation, err, questions)
-	}
-	if pinned {
-		answers = slices.Delete(answers, byPath, byPath+1)
-	}
-	return answers[:len(questions)], nil
+	return questions
 }
 
 // openings is how often an opening is sent. Until it has set ours, the statement_timeout of
@@ -85,9 +101,12 @@ func (c *session) send(ctx context.Context, opening []string, questions []questi
 			p.SendQueryParams(sql, nil, nil, nil, nil)
 		}
 		for _, q := range questions {
-			if q.describe {
-				p.SendPrepare("", q.sql, nil)
-			} else {
+			switch {
+			case q.describe:
+				p.SendPrepare(q.name, q.sql, nil)
+			case q.name != "":
+				p.SendQueryPrepared(q.name, q.params, nil, nil)
+			default:
 				p.SendQueryParams(q.sql, q.params, nil, nil, nil)
 			}
 		}

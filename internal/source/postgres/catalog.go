@@ -112,7 +112,7 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 		schema, name = q.Table[:i], q.Table[i+1:]
 	}
 	for _, match := range []string{exactName, foldedName} {
-		rows, err := c.rowsByPath(ctx, "look up the table", fmt.Sprintf(tableSQL, match), name, schema)
+		rows, err := c.answer(ctx, "look up the table", question{sql: fmt.Sprintf(tableSQL, match), params: paramsOf([]string{name, schema}), byPath: true, fixed: true})
 		if err != nil {
 			return relation{}, err
 		}

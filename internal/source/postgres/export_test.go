@@ -21,3 +21,22 @@ func HorizonOver(ctx context.Context, s *Source, relation string) (observer.Hori
 		return a.horizon(0, timeUTC, time.UTC), err
 	})
 }
+
+// Execute runs a statement in a session of the pool.
+func (s *Source) Execute(ctx context.Context, sql string) error {
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.pooled.Release()
+	_, err = c.conn.Exec(ctx, sql).ReadAll()
+	return err
+}
+
+// ForgetNames has a session of the pool not know which statements it has prepared.
+func (s *Source) ForgetNames(ctx context.Context) {
+	if c, err := s.acquire(ctx); err == nil {
+		defer c.pooled.Release()
+		clear(c.conn.CustomData())
+	}
+}

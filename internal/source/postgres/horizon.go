@@ -105,7 +105,7 @@ func (c *session) activity(ctx context.Context, of relation, steps []step) (acti
 }
 
 func sessionsQuestion(sql string) question {
-	return question{sql: sql, params: [][]byte{[]byte(sessionPrefix)}}
+	return question{sql: sql, params: [][]byte{[]byte(sessionPrefix)}, fixed: true}
 }
 
 func activityOf(rows [][][]byte, found reads) (activity, error) {

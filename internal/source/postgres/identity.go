@@ -16,7 +16,9 @@ SELECT s.system_identifier::text || '/' || c.timeline_id || '/' || d.oid
 // Identity implements [observer.Source]. Where the role may not look at the
 // control file, it cannot tell.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) { return c.rows(ctx, "read the identity", identitySQL) })
+	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) {
+		return c.answer(ctx, "read the identity", question{sql: identitySQL, fixed: true})
+	})
 	switch {
 	case hasState(err, missingRight):
 		return "", nil

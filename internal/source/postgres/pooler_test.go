@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,9 +33,10 @@ type pooler struct {
 	server string // its address
 	holds  bool   // see holding
 
-	mu    sync.Mutex
-	asked bool // the last that passed was the client's
-	trips int
+	mu     sync.Mutex
+	asked  bool // the last that passed was the client's
+	trips  int
+	parsed int // how often the text of the identity has passed
 }
 
 func startPooler(t *testing.T, address string) *pooler {
@@ -113,6 +116,9 @@ func (p *pooler) noting(from io.Reader, client bool) io.Reader {
 			p.trips++
 		}
 		p.asked = client
+		if client {
+			p.parsed += bytes.Count(b, []byte("pg_control_system"))
+		}
 		return len(b), nil
 	}))
 }
@@ -192,6 +198,40 @@ func TestBehindAPooler(t *testing.T) {
 		if len(rows) != 1 || trips > test.most {
 			t.Errorf("a poll of a %s: %d rows in %d round trips, want at most %d", what, len(rows), trips, test.most)
 		}
+	}
+}
+
+// TestFixedStatementsArePreparedOnce in a session, and sent as before where sessions forget
+// them, or have them from others.
+func TestFixedStatementsArePreparedOnce(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES (1, now())`)
+	table := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
+	for what, test := range map[string]struct {
+		between func(ctx context.Context, s *postgres.Source) error
+		parsed  int
+	}{
+		"kept":             {func(context.Context, *postgres.Source) error { return nil }, 1},
+		"forgotten":        {func(ctx context.Context, s *postgres.Source) error { return s.Execute(ctx, "DEALLOCATE ALL") }, 4},
+		"prepared already": {func(_ context.Context, s *postgres.Source) error { s.ForgetNames(t.Context()); return nil }, 4},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			p := startPooler(t, address)
+			s := open(t, postgres.Options{URL: p.url, PoolSize: 1})
+			for range 4 {
+				if rows, _ := p.poll(t, s, table); len(rows) != 1 {
+					t.Errorf("%d rows", len(rows))
+				}
+				if err := test.between(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p.parsed != test.parsed {
+				t.Errorf("the text was sent %d times in four polls, want %d", p.parsed, test.parsed)
+			}
+		})
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // session is a pooled connection. It talks to the wire protocol's layer of the
-// driver: unnamed statements, text in and, but for timestamps, text out, nothing
-// cached, so a table that changes between two polls cannot upset a cached plan.
+// driver: text in and, but for timestamps, text out. Only statements on the catalogue are
+// prepared, see named, so a table that changes between two polls cannot upset a cached plan.
 type session struct {
 	source *Source
 	pooled *pgxpool.Conn

@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -54,6 +55,8 @@ type Source struct {
 	// ascii says that nobody knows which characters the bytes of a database in SQL_ASCII
 	// are; the URL may say that they are UTF-8.
 	ascii bool
+	// unprepared says that sessions do not keep the names of prepared statements.
+	unprepared atomic.Bool
 	// money is the lc_monetary of reads.
 	money string
 }
