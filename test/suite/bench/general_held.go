@@ -162,11 +162,8 @@ func measureManyLocks(ctx context.Context, s *suite) (_ []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close(ctx)) }()
-	if err := hold(ctx, m, 1, time.Hour); err != nil {
+	if err := s.manyLocks(ctx, m, with.Database); err != nil {
 		return nil, err
-	}
-	if err := testbed.Execute(ctx, with.Database, fmt.Sprintf(manyLocksSQL, s.many-1), manyHoldersSQL, `VACUUM ANALYZE int_lock, obs_lock`); err != nil {
-		return nil, fmt.Errorf("copy the lock: %w", err)
 	}
 	var pairs []pair
 	for range s.pairs {
@@ -181,6 +178,18 @@ func measureManyLocks(ctx context.Context, s *suite) (_ []figure, err error) {
 		return nil, err
 	}
 	return append(manyFigures(s, pairs), finds...), stillHeld(ctx, with.Database, s.many)
+}
+
+// manyLocks has a manager hold a lock, and the database many that look the same.
+func (s *suite) manyLocks(ctx context.Context, m *locks.Manager, where string) error {
+	if err := hold(ctx, m, 1, time.Hour); err != nil {
+		return err
+	}
+	err := testbed.Execute(ctx, where, fmt.Sprintf(manyLocksSQL, s.many-1), manyHoldersSQL, `VACUUM ANALYZE int_lock, obs_lock`)
+	if err != nil {
+		return fmt.Errorf("copy the lock: %w", err)
+	}
+	return nil
 }
 
 // findsMeasured is how often each search is repeated.

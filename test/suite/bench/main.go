@@ -81,6 +81,7 @@ func measurements() []measurement {
 		{name: "quiet", measure: measureQuiet},
 		{name: "turn", measure: measureTurn},
 		{name: "idle", measure: measureIdle},
+		{name: "page", measure: measurePage},
 		{name: "many-locks", measure: measureManyLocks},
 		{name: "sources", measure: measureSources},
 		{name: "sinks", measure: measureSinks},
