@@ -125,7 +125,7 @@ func TestASecondSinkIsRefused(t *testing.T) {
 	o := inbox(url)
 	o.Sink = "other"
 	_, err := sqlsink.Open(t.Context(), o, sink.Term{Log: theLog, Epoch: 9})
-	says(t, err, "those of the sink inbox", "another schema")
+	says(t, err, "the tables belong to the sink inbox", "another schema")
 }
 
 // TestPoison has the fourth event of a stream be one that the server refuses, of six and three
