@@ -85,9 +85,9 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 	if deaf == nil {
 		defer stop()
 	}
-	ctx, out := watchPipe(ctx, jsonWriter(c.stdout))
+	ctx, closed := context.WithCancelCause(ctx)
 	s := &supervisor{
-		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
+		load: c.loadConfig, feed: feed, stdout: pipeWriter{jsonWriter(c.stdout), closed}, stderr: c.stderr,
 		terminal: isTerminal(c.stdout), manager: manager, reloads: app.NewReloads(), self: &self, hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
 	}
 	return s.run(ctx)
@@ -157,19 +157,12 @@ func samplePath(cfg *config.Config) (string, error) {
 // 'observerd run | head'.
 var errPipeClosed = errors.New("stdout was closed by its reader")
 
-// watchPipe returns a writer to w, and a context that ends with
-// [errPipeClosed] when a write finds no reader any more.
-func watchPipe(ctx context.Context, w io.Writer) (context.Context, io.Writer) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, pipeWriter{w, cancel}
-}
-
+// pipeWriter ends a context with [errPipeClosed] when a write finds no reader any more.
 type pipeWriter struct {
 	io.Writer
 	closed context.CancelCauseFunc
 }
 
-// Write implements [io.Writer].
 func (p pipeWriter) Write(text []byte) (int, error) {
 	n, err := p.Writer.Write(text)
 	if errors.Is(err, syscall.EPIPE) {

@@ -90,7 +90,7 @@ func (s *supervisor) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-s.hangups:
-			if s.abandoned() {
+			if s.attended && !isTerminal(s.stderr) { // The terminal has gone: the signal is the kernel's.
 				return s.end(ctx)
 			}
 			err = s.reload(ctx, reloadAsk{actor: "SIGHUP", answers: make(chan reloadAnswer, 2)})
@@ -110,10 +110,6 @@ func (s *supervisor) run(ctx context.Context) error {
 	}
 	return s.end(ctx)
 }
-
-// abandoned reports whether the terminal that shows the log has gone, so that the
-// signal is the kernel's, and does not ask for a reload.
-func (s *supervisor) abandoned() bool { return s.attended && !isTerminal(s.stderr) }
 
 // proven is closed when the node works; nil where nothing hangs on it.
 func (s *supervisor) proven() <-chan struct{} {

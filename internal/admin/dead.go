@@ -261,10 +261,6 @@ func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]status.Act, error)
 	if err := op.ready(ctx); err != nil {
 		return nil, err
 	}
-	return op.acts(ctx, f)
-}
-
-func (op *Operator) acts(ctx context.Context, f ActFilter) ([]status.Act, error) {
 	found, err := op.db.Operations().Acts(ctx, f)
 	acts := make([]status.Act, len(found))
 	for i, a := range found {

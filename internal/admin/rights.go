@@ -104,22 +104,15 @@ func place(key, format string, args ...any) error {
 
 // refusedPath is the error of a path that this user may not write, with its remedy.
 func refusedPath(key, path string, err error) error {
-	path = absolute(path)
+	if full, err := filepath.Abs(path); err == nil { // A reader of the log does not know in which folder the daemon runs.
+		path = full
+	}
 	if errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("%s: %s is on a file system that is read-only; mount it writable, or use another place "+
 			"(under systemd, StateDirectory= and ReadWritePaths= make one): %w", key, path, err)
 	}
 	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+
 		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), whose(path), err)
-}
-
-// absolute makes a path complete: a reader of the log does not know in which folder
-// the daemon runs.
-func absolute(path string) string {
-	if full, err := filepath.Abs(path); err == nil {
-		return full
-	}
-	return path
 }
 
 func whose(path string) string {

@@ -48,15 +48,13 @@ func (r *Reloads) leftovers() bool {
 	return len(r.left) > 0
 }
 
-func (r *Reloads) last() (code int, loaded time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.code, r.loaded
-}
-
 func (r *Reloads) register(reg prometheus.Registerer) {
 	gauge := func(name, help string, value func(code int, loaded time.Time) float64) {
-		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(r.last()) })
+		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return value(r.code, r.loaded)
+		})
 	}
 	gauge("observerd_config_last_reload_success",
 		"1 when the last reload of the configuration took effect, or there was none yet; 0 when the former configuration stays in use.",

@@ -84,17 +84,14 @@ func (l *loader) overrides() {
 		case inList(key, "observers", "sinks"):
 			l.RejectAt(o, "", "observers and sinks are lists; set them in the file")
 		default:
-			l.RejectAt(o, "", "there is no such key; "+nearestKey(key, known))
+			instead := "see docs/configuration.md"
+			if near := nearest.Name(key, slices.Sorted(slices.Values(known))); near != "" {
+				instead = "use " + near
+			}
+			l.RejectAt(o, "", "there is no such key; "+instead)
 		}
 	}
 	l.layer(values, ".")
-}
-
-func nearestKey(key string, known []string) string {
-	if near := nearest.Name(key, slices.Sorted(slices.Values(known))); near != "" {
-		return "use " + near
-	}
-	return "see docs/configuration.md"
 }
 
 func (l *loader) flagName(key string) string {

@@ -36,7 +36,8 @@ func (r reader) section(n *yaml.Node, v reflect.Value, path string) map[string]a
 	r.Entries(n, path, func(key, value *yaml.Node) {
 		p, ok := find(key.Value, known)
 		if !ok {
-			r.unknown(key, known, path, family)
+			// The key is repeated only if it looks like one.
+			r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, known, path, family))
 			return
 		}
 		if shape := p.shape(); (shape == scalar || shape == words) && r.IsTwice(key, p.at) {
@@ -172,12 +173,7 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 	return values
 }
 
-// unknown rejects a key, and suggests another. The key is repeated only if it looks
-// like one.
-func (r reader) unknown(key *yaml.Node, known []place, path string, family family) {
-	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, known, path, family))
-}
-
+// suggest says what to write in the place of an unknown key.
 func (r reader) suggest(key string, known []place, path string, family family) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
 		return "write each part as a key of its own, one below the other"
