@@ -193,9 +193,10 @@ func (c observerCommands) accept() *cobra.Command {
 	cmd := c.act(&cobra.Command{
 		Use:   "accept ID",
 		Short: "Approve what the last poll of an observer refused",
-		Long: `Allow the next poll of an observer, on any node, to do what the last one refused:
-mark that many rows as gone, leave out that many poison rows, or continue with the
-changed columns. The approval holds once: what exceeds it is refused again.`,
+		Long: `Allow the next poll of an observer, or the next step of its reconcile or backfill, on
+any node, to do what the last one refused: mark that many rows as gone, leave out that
+many poison rows, or continue with the changed columns. The approval holds once: what
+exceeds it is refused again.`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		refused, err := operator.Refused(ctx, id)
 		switch {
@@ -204,12 +205,12 @@ changed columns. The approval holds once: what exceeds it is refused again.`,
 		case refused.Text == "":
 			return false, "has refused nothing", nil
 		case refused.Accepted:
-			return false, "was accepted already, the " + refused.By + " does it: " + refused.Text, nil
+			return false, "was accepted already, the " + refused.Next + " does it: " + refused.Text, nil
 		}
-		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the %s do it?", id, refused.Text, refused.By)); err != nil {
+		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the %s do it?", id, refused.Text, refused.Next)); err != nil {
 			return false, "", err
 		}
-		return true, "accepted, the " + refused.By + " does it: " + refused.Text, operator.Accept(ctx, id, by, refused)
+		return true, "accepted, the " + refused.Next + " does it: " + refused.Text, operator.Accept(ctx, id, by, refused)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

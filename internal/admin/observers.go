@@ -161,8 +161,8 @@ func (op *Operator) Reset(ctx context.Context, id string, by By, o ResetOptions)
 type Refusal struct {
 	// Text describes it; empty for none.
 	Text string
-	// By is what has refused it, and will accept it: "next poll", or the step of a sweep.
-	By string
+	// Next is what does it once it is accepted: "next poll", or the next step of a sweep.
+	Next string
 	// Accepted says that an operator has accepted it.
 	Accepted bool
 	// noted is the refusal as the cursor has it.
@@ -178,9 +178,9 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 		return r, err
 	}
 	decoded, err := observer.DecodeRefusal(r.noted)
-	r.Text, r.By = decoded.Text, "next poll"
+	r.Text, r.Next = decoded.Text, "next poll"
 	if decoded.Sweep != "" {
-		r.By = "next step of the " + string(decoded.Sweep)
+		r.Next = "next step of the " + string(decoded.Sweep)
 	}
 	return r, err
 }

@@ -3,7 +3,6 @@ package lockdb
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func (db *DB) Report(ctx context.Context, regions []string) (status.Report, erro
 		return r.Report, err
 	}
 	for _, part := range []func(context.Context) error{
-		r.nodes, r.types, r.observers, r.recent, r.sinks, r.parked, r.locks, r.polls, r.sweeps, r.generations, r.accounts, r.wentBack,
+		r.nodes, r.types, r.sweeps, r.observers, r.recent, r.sinks, r.parked, r.locks, r.polls, r.generations, r.accounts, r.wentBack,
 	} {
 		if err := part(ctx); err != nil {
 			return r.Report, err
@@ -89,11 +88,9 @@ func (r *reporter) types(ctx context.Context) error {
 func (r *reporter) observers(ctx context.Context) error {
 	streams, err := r.db.Streams().Statuses(ctx)
 	for _, s := range streams {
-		refusal, unread := observer.DecodeRefusal(s.Refusal)
-		err = errors.Join(err, unread)
 		o := status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
-			LastError: s.LastError, Refusal: refusal.Text, Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
+			LastError: s.LastError, Refusal: r.refusal(s), Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
 		}
 		if s.Paused {
 			o.Pause = &s.Pause
@@ -101,6 +98,16 @@ func (r *reporter) observers(ctx context.Context) error {
 		r.Observers = append(r.Observers, o)
 	}
 	return err
+}
+
+// refusal words what an observer has refused. That of a sweep ends with the sweep.
+func (r *reporter) refusal(s StreamStatus) string {
+	refusal, _ := observer.DecodeRefusal(s.Refusal) // One that cannot be read is the error of the next poll.
+	ofSweep := func(w status.Sweep) bool { return w.Observer == s.Stream && w.Kind == string(refusal.Sweep) }
+	if refusal.Sweep != "" && !slices.ContainsFunc(r.Sweeps, ofSweep) {
+		return ""
+	}
+	return refusal.Text
 }
 
 func (s StreamStatus) state(now time.Time) string {

@@ -46,6 +46,39 @@ func TestReportHasSweepsAndRefusedAccounts(t *testing.T) {
 	})
 }
 
+// TestReportSaysWhatWasRefused until it is accepted, or the sweep that has refused it ends.
+func TestReportSaysWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		reported := func(when, want string) {
+			t.Helper()
+			if r, err := db.Report(t.Context(), nil); err != nil || len(r.Observers) != 1 || r.Observers[0].Refusal != want {
+				t.Errorf("%s: %+v, %v; want %q", when, r.Observers, err, want)
+			}
+		}
+		refuse := func(r observer.Refusal) {
+			t.Helper()
+			refusing := chunk(cursorOf(t, s, "orders"), 1)
+			refusing.After.Refusal, refusing.After.Accepted = r.Encode(), ""
+			mustCommit(t, s, refusing)
+		}
+		refuse(observer.Refusal{Kind: observer.RefusalGone, Text: "8 of 8 rows are gone"})
+		reported("refused by a poll", "8 of 8 rows are gone")
+		if err := db.Operations().Accept(t.Context(), "orders", by("alice"), cursorOf(t, s, "orders").Refusal, ""); err != nil {
+			t.Fatal(err)
+		}
+		reported("accepted", "")
+		sweep := startSweep(t, db, "orders", observer.SweepReconcile)
+		refuse(observer.Refusal{Kind: observer.RefusalAdded, Sweep: observer.SweepReconcile, Text: "a column was added"})
+		reported("refused by a sweep", "a column was added")
+		if err := db.Sweeps().Cancel(t.Context(), sweep.ID, by("bob")); err != nil {
+			t.Fatal(err)
+		}
+		reported("the sweep was cancelled", "")
+	})
+}
+
 // A cluster whose general locks are many shows those of its pollers all the same.
 func TestReportBoundsTheLocks(t *testing.T) {
 	t.Parallel()
