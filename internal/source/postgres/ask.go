@@ -24,7 +24,7 @@ type question struct {
 	// pinSQL. Such questions come before all others.
 	byPath bool
 	// fixed says that the text is the same in each poll: a session prepares it, so that the
-	// server plans it once. See named.
+	// server plans it once. See withPrepared.
 	fixed bool
 	// name is that of a prepared statement: one that is to be prepared, where describe is
 	// set, or to be run; empty for none.
@@ -61,9 +61,9 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		"SET LOCAL lock_timeout = " + milliseconds(lockWait(o)),
 	}, c.names()...)
 	for {
-		all := c.pinned(c.named(questions))
+		all := c.pinned(c.withPrepared(questions))
 		answers, err := c.send(ctx, opening, all, "COMMIT")
-		if c.renames(all, err) {
+		if c.notePrepared(all, err) {
 			continue
 		}
 		if err != nil {

@@ -33,8 +33,8 @@ func (s *Source) Execute(ctx context.Context, sql string) error {
 	return err
 }
 
-// ForgetNames has a session of the pool not know which statements it has prepared.
-func (s *Source) ForgetNames(ctx context.Context) {
+// ForgetPrepared has a session of the pool not know which statements it has prepared.
+func (s *Source) ForgetPrepared(ctx context.Context) {
 	if c, err := s.acquire(ctx); err == nil {
 		defer c.pooled.Release()
 		clear(c.conn.CustomData())

@@ -214,7 +214,7 @@ func TestFixedStatementsArePreparedOnce(t *testing.T) {
 	}{
 		"kept":             {func(context.Context, *postgres.Source) error { return nil }, 1},
 		"forgotten":        {func(ctx context.Context, s *postgres.Source) error { return s.Execute(ctx, "DEALLOCATE ALL") }, 4},
-		"prepared already": {func(_ context.Context, s *postgres.Source) error { s.ForgetNames(t.Context()); return nil }, 4},
+		"prepared already": {func(_ context.Context, s *postgres.Source) error { s.ForgetPrepared(t.Context()); return nil }, 4},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

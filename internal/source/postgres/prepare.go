@@ -14,16 +14,16 @@ const (
 	unknownName   = "26000"
 )
 
-// named gives fixed questions the names of prepared statements, and adds what prepares those
-// that the session has not.
-func (c *session) named(questions []question) []question {
+// withPrepared gives fixed questions the names of prepared statements, and adds what
+// prepares those that the session does not have.
+func (c *session) withPrepared(questions []question) []question {
 	all := make([]question, 0, len(questions)+2)
 	for _, q := range questions {
 		if q.fixed && !c.source.unprepared.Load() {
 			hash := fnv.New64a()
 			_, _ = hash.Write([]byte(q.sql)) // Sessions of a pooler are shared: one name, one text.
 			q.name = "observerd_" + strconv.FormatUint(hash.Sum64(), 36)
-			if !c.has(q.name) {
+			if !c.hasPrepared(q.name) {
 				all = append(all, question{sql: q.sql, name: q.name, byPath: q.byPath, describe: true, silent: true})
 			}
 		}
@@ -32,32 +32,30 @@ func (c *session) named(questions []question) []question {
 	return all
 }
 
-// renames notes, from the outcome of questions, which statements the session has prepared. It
-// reports whether they are to be asked again: a session that we share with others, behind a
-// pooler, has a statement already, which the same text has made, or lacks it. Once one
-// is lacking, the source prepares none.
-func (c *session) renames(questions []question, err error) bool {
-	var names []string
+// notePrepared notes, from the outcome of questions, which statements the session has
+// prepared. It reports whether to ask them again: behind a pooler a session is shared, and has
+// a statement already, of the same text, or has lost it. After a loss the source prepares
+// nothing any more.
+func (c *session) notePrepared(questions []question, err error) (again bool) {
+	duplicate, unknown := refusedWith(err, duplicateName), refusedWith(err, unknownName)
 	for _, q := range questions {
-		if q.name != "" && q.describe {
-			names = append(names, q.name)
+		if q.name == "" {
+			continue
 		}
-	}
-	again := len(names) > 0 && refusedWith(err, duplicateName)
-	if err == nil || again {
-		for _, name := range names {
-			c.conn.CustomData()[name] = true
+		if q.describe && (err == nil || duplicate) {
+			c.conn.CustomData()[q.name] = true
+			again = again || duplicate
 		}
-	}
-	if refusedWith(err, unknownName) && !c.source.unprepared.Load() {
-		c.source.unprepared.Store(true)
-		return true
+		if unknown {
+			c.source.unprepared.Store(true)
+			again = true
+		}
 	}
 	return again
 }
 
-// has reports whether the session has prepared a statement.
-func (c *session) has(name string) bool {
+// hasPrepared reports whether the session has prepared a statement.
+func (c *session) hasPrepared(name string) bool {
 	_, prepared := c.conn.CustomData()[name]
 	return prepared
 }

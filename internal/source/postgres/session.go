@@ -13,7 +13,7 @@ import (
 
 // session is a pooled connection. It talks to the wire protocol's layer of the
 // driver: text in and, but for timestamps, text out. Only statements on the catalogue are
-// prepared, see named, so a table that changes between two polls cannot upset a cached plan.
+// prepared, see withPrepared, so a table that changes between two polls cannot upset a cached plan.
 type session struct {
 	source *Source
 	pooled *pgxpool.Conn
