@@ -24,14 +24,14 @@ func TestMain(m *testing.M) {
 }
 
 // daily are the measurements that take seconds. Their figures are in figuresOfADay.
-func daily() []string { return []string{"locks", "guard", "backlog", "sources", "sinks"} }
+func daily() []string { return []string{"locks", "guard", "backlog", "quiet", "sources", "sinks"} }
 
 var figuresOfADay = []string{
 	"p50, 1 connection", "p50, 8 connections", "8 contenders", "poll, default chunk", "poll, chunks of 2,500",
 	"hand-written loop", "hand-written loop, chunks of 1,000", "bare COPY", "peak memory", "fsync = on",
 	"Source PostgreSQL", "Source MariaDB", "Source Oracle, through the emulator", "poll that keeps nothing",
 	"poll into the event log", "bare driver loop", "peak memory of polls of 2,000", "round trips of a poll", "bytes per key",
-	"sql without the log", "kafka without the log", "webhook, batched", "watermill-sql",
+	"round trips to the source", "CPU of the source", "sql without the log", "kafka without the log", "webhook, batched", "watermill-sql",
 	"other work on it", "1; a range is from the lowest to the highest",
 }
 

@@ -94,7 +94,7 @@ func pairs(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // runOf measures in a checkout.
-func runOf(ctx context.Context, folder string, args []string, stderr io.Writer) (all []measuredFigure, err error) {
+func runOf(ctx context.Context, folder string, args []string, stderr io.Writer) ([]measuredFigure, error) {
 	program, err := filepath.Abs(filepath.Join(folder, "bin", "bench"))
 	if err != nil {
 		return nil, err
@@ -105,10 +105,19 @@ func runOf(ctx context.Context, folder string, args []string, stderr io.Writer) 
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("measure in %s: %w", folder, err)
 	}
-	for decoder := json.NewDecoder(&output); decoder.More(); {
+	all, err := figuresOf(&output)
+	if err != nil {
+		return nil, fmt.Errorf("read the figures of %s: %w", folder, err)
+	}
+	return all, nil
+}
+
+// figuresOf reads what [report.json] has written.
+func figuresOf(r io.Reader) (all []measuredFigure, err error) {
+	for decoder := json.NewDecoder(r); decoder.More(); {
 		var f measuredFigure
 		if err := decoder.Decode(&f); err != nil {
-			return nil, fmt.Errorf("read the figures of %s: %w", folder, err)
+			return nil, err
 		}
 		all = append(all, f)
 	}

@@ -5,6 +5,25 @@ import (
 	"testing"
 )
 
+func TestPairsReadTheReport(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	r := report{measured: []measured{{figures: []figure{
+		{group: "g", what: "rate", value: say("%s rows/s, %s of the loop", whole(66_494), decimal(0.5, 2))},
+		{group: "g", what: "words", value: say("%s", words{"none"})},
+	}}}}
+	if err := r.json(&out); err != nil {
+		t.Fatal(err)
+	}
+	all, err := figuresOf(strings.NewReader(out.String()))
+	if want := (measuredFigure{"g", "rate", 66_494, "66,494 rows/s, 0.50 of the loop"}); err != nil || len(all) != 1 || all[0] != want {
+		t.Errorf("%+v, %v; want %+v", all, err, want)
+	}
+	if _, err := figuresOf(strings.NewReader(`{"Group": 1}`)); err == nil {
+		t.Error("what is no report is no error")
+	}
+}
+
 func TestPairsJudgeAboveTheNoise(t *testing.T) {
 	t.Parallel()
 	run := func(fast, steady, noisy float64) []measuredFigure {
