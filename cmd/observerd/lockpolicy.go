@@ -125,7 +125,8 @@ func (p *policyCheck) judge(rules *locks.Rules, verdict *policyVerdict) error {
 
 func (p *policyCheck) print(v policyVerdict) error {
 	err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, each(v.Policies, func(row policyRow) []string {
-		return []string{row.Name, row.which(), strings.Join(row.bounds(), ", "), orDash(row.Reason)}
+		which := cmp.Or(strings.Join(strings.Fields(row.Subject+" "+row.Predicate+" "+string(row.Mode)), " "), "all")
+		return []string{row.Name, which, strings.Join(row.bounds(), ", "), orDash(row.Reason)}
 	}))
 	if err == nil && v.Allowed != nil && *v.Allowed {
 		fmt.Fprintf(p.stdout, "%s is allowed\n", escaped(v.Lock))
@@ -147,11 +148,6 @@ func bound(d time.Duration) string {
 		return ""
 	}
 	return d.String()
-}
-
-// which says for which locks the policy is.
-func (r policyRow) which() string {
-	return cmp.Or(strings.Join(strings.Fields(r.Subject+" "+r.Predicate+" "+string(r.Mode)), " "), "all")
 }
 
 // bounds says what the policy asks of them.

@@ -21,13 +21,13 @@ const commentWidth = 98
 // page is a text of YAML that is written.
 type page struct{ strings.Builder }
 
-// line writes a line; its arguments are values.
+// line writes a line; its arguments are values of others, in which ${ is no variable.
 func (p *page) line(format string, values ...string) {
-	quoted := make([]any, len(values))
+	texts := make([]any, len(values))
 	for n, value := range values {
-		quoted[n] = yamlText(value)
+		texts[n] = quoted(literal(value))
 	}
-	fmt.Fprintf(p, format+"\n", quoted...)
+	fmt.Fprintf(p, format+"\n", texts...)
 }
 
 // comment writes a text, which may hold names of others, in lines below each other.
@@ -54,11 +54,6 @@ var (
 	// keywords are plain texts that YAML takes for something else.
 	keywords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 )
-
-// yamlText writes a value of others, in which ${ is no variable.
-func yamlText(value string) string {
-	return quoted(literal(value))
-}
 
 func quoted(value string) string {
 	if plainText.MatchString(value) && !slices.Contains(keywords, strings.ToLower(value)) {
