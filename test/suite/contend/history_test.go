@@ -245,43 +245,59 @@ func TestHistories(t *testing.T) {
 	for n := range 4 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			between := netfault.Start(t, strings.TrimPrefix(redistest.URL(t), "redis://"))
-			options, err := redis.ParseURL(redistest.URL(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			direct := redis.NewClient(options)
-			defer direct.Close()
-			h := &history{from: time.Now()}
-			var work sync.WaitGroup
-			for i := range 5 {
-				p, err := redislock.Open(redislock.Options{URL: fmt.Sprintf("redis://%s/%d", between.Addr(), 400+n)})
-				if err != nil {
-					t.Fatal(err)
+			// A history that porcupine cannot decide in time proves nothing: another one is
+			// told, twice at most.
+			for tries := 1; lossyHistory(t, n).judge(t) == porcupine.Unknown; tries++ {
+				if tries == 3 {
+					t.Fatal("three histories were not decided in time")
 				}
-				c := &client{history: h, Provider: p, direct: direct, number: i, t: t}
-				work.Go(func() {
-					defer p.Close()
-					for range 60 {
-						c.use(lock.Modes()[rand.IntN(len(lock.Modes()))])
-						time.Sleep(rand.N(5 * time.Millisecond))
-					}
-				})
 			}
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				work.Wait()
-			}()
-			disturb(between, done)
-			h.judge(t)
 		})
 	}
 }
 
-// disturb loses answers until the work is done.
+// lossyHistory has five clients use one lock of Redis while answers are lost.
+func lossyHistory(t *testing.T, n int) *history {
+	t.Helper()
+	between := netfault.Start(t, strings.TrimPrefix(redistest.URL(t), "redis://"))
+	options, err := redis.ParseURL(redistest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := redis.NewClient(options)
+	defer direct.Close()
+	h := &history{from: time.Now()}
+	var work sync.WaitGroup
+	for i := range 5 {
+		p, err := redislock.Open(redislock.Options{URL: fmt.Sprintf("redis://%s/%d", between.Addr(), 400+n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &client{history: h, Provider: p, direct: direct, number: i, t: t}
+		work.Go(func() {
+			defer p.Close()
+			for range 60 {
+				c.use(lock.Modes()[rand.IntN(len(lock.Modes()))])
+				time.Sleep(rand.N(5 * time.Millisecond))
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work.Wait()
+	}()
+	disturb(between, done)
+	return h
+}
+
+// disturbances are how often answers are lost in a history: on a slow machine, whose
+// clients take long, more of them would leave porcupine too many orders to try.
+const disturbances = 10
+
+// disturb loses answers, and waits until the work is done.
 func disturb(between *netfault.Proxy, done <-chan struct{}) {
-	for {
+	for range disturbances {
 		select {
 		case <-done:
 			return
@@ -292,9 +308,12 @@ func disturb(between *netfault.Proxy, done <-chan struct{}) {
 		between.SetImpairment(netfault.Impairment{})
 		between.Reset()
 	}
+	<-done
 }
 
-func (h *history) judge(t *testing.T) {
+// judge fails the test if no lock can have given these answers. It returns porcupine's
+// verdict, [porcupine.Unknown] if there was none in time.
+func (h *history) judge(t *testing.T) porcupine.CheckResult {
 	t.Helper()
 	unknown, expired := 0, 0
 	for _, op := range h.ops {
@@ -307,8 +326,8 @@ func (h *history) judge(t *testing.T) {
 	}
 	verdict := porcupine.CheckOperationsTimeout(oneLock.ToModel(), h.ops, 2*time.Minute)
 	t.Logf("%d steps, %d without an answer, %d leases that had expired: %s", len(h.ops), unknown, expired, verdict)
-	if verdict == porcupine.Ok {
-		return
+	if verdict != porcupine.Illegal {
+		return verdict
 	}
 	t.Errorf("one lock cannot have given these answers: %s", verdict)
 	_, info := porcupine.CheckOperationsVerbose(oneLock.ToModel(), h.ops, time.Minute)
@@ -329,7 +348,8 @@ func (h *history) judge(t *testing.T) {
 					t.Logf("%d %8.3f-%8.3f %+v %+v", op.ClientId, float64(op.Call)/1e6, float64(op.Return)/1e6, op.Input, op.Output)
 				}
 			}
-			return
+			return verdict
 		}
 	}
+	return verdict
 }
