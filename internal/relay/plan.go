@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/observerd/observerd/internal/events"
@@ -122,9 +123,9 @@ func (p *part) stream() string { return p.events[0].Stream }
 // offset has moved past that: a sink that is ahead has no parked event behind the offset.
 func (p *part) next(parks func(*events.Event) bool) part {
 	at := func(parked bool) int {
-		n := slices.IndexFunc(p.wanted, func(e events.Event) bool { return parks(&e) == parked })
-		if n < 0 {
-			return len(p.wanted)
+		n := 0
+		for n < len(p.wanted) && parks(&p.wanted[n]) != parked {
+			n++
 		}
 		return n
 	}
@@ -147,7 +148,7 @@ func (p *part) fits(n int) part {
 func (p *part) before(n int) part {
 	end := len(p.events)
 	if n < len(p.wanted) {
-		end = slices.IndexFunc(p.events, func(e events.Event) bool { return e.Seq == p.wanted[n].Seq })
+		end = int(p.wanted[n].Seq - p.events[0].Seq) // There is no gap.
 	}
 	return part{after: p.after, events: p.events[:end], wanted: p.wanted[:n]}
 }
@@ -172,7 +173,7 @@ func (p *part) stored(last *events.Position) part {
 	}
 	n := 0
 	if last != nil {
-		n = 1 + slices.IndexFunc(p.wanted, func(e events.Event) bool { return e.Seq == last.Seq })
+		n, _ = slices.BinarySearchFunc(p.wanted, last.Seq+1, func(e events.Event, seq int64) int { return cmp.Compare(e.Seq, seq) })
 	}
 	return p.before(n)
 }
@@ -181,17 +182,25 @@ func (p *part) stored(last *events.Position) part {
 // that no sound sink gives: of events that are not in the batch, or of a rejection that
 // is not behind what is stored.
 func claims(batch []events.Event, r sink.Result) (stored map[string]*events.Position, rejected map[string]*sink.Rejection, ok bool) {
-	event := func(p events.Position) events.Position {
-		return events.Position{Stream: p.Stream, Seq: p.Seq, ID: p.ID}
-	}
-	given := make(map[events.Position]bool, len(batch))
+	first := make(map[string]int) // Of each stream; the others are behind it.
 	for i := range batch {
-		given[events.Position{Stream: batch[i].Stream, Seq: batch[i].Seq, ID: batch[i].ID}] = true
+		if i == 0 || batch[i].Stream != batch[i-1].Stream {
+			first[batch[i].Stream] = i
+		}
+	}
+	given := func(p events.Position) bool {
+		i, ok := first[p.Stream]
+		for ; ok && i < len(batch) && batch[i].Stream == p.Stream; i++ {
+			if batch[i].Seq == p.Seq {
+				return batch[i].ID == p.ID
+			}
+		}
+		return false
 	}
 	stored, rejected = make(map[string]*events.Position, len(r.Stored)), make(map[string]*sink.Rejection, len(r.Rejected))
 	for i := range r.Stored {
 		p := &r.Stored[i]
-		if !given[event(*p)] || stored[p.Stream] != nil {
+		if !given(*p) || stored[p.Stream] != nil {
 			return nil, nil, false
 		}
 		stored[p.Stream] = p
@@ -199,7 +208,7 @@ func claims(batch []events.Event, r sink.Result) (stored map[string]*events.Posi
 	for i := range r.Rejected {
 		x := &r.Rejected[i]
 		last := stored[x.Stream]
-		if !given[event(x.Position)] || rejected[x.Stream] != nil || last != nil && last.Seq >= x.Seq {
+		if !given(x.Position) || rejected[x.Stream] != nil || last != nil && last.Seq >= x.Seq {
 			return nil, nil, false
 		}
 		rejected[x.Stream] = x

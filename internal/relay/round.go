@@ -238,13 +238,12 @@ func (t *term) serve(ctx context.Context, parts []part) (moved bool, err error) 
 // returns how many offsets have moved, and what is left of the parts. Streams with an event
 // that the sink rejects are halted, or the event is parked.
 func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []part, err error) {
-	var batch []events.Event
-	next := make([]part, len(parts))
+	next, wanted := make([]part, len(parts)), make([][]events.Event, len(parts))
 	for i := range parts {
 		next[i] = parts[i].next(t.parks)
-		batch = append(batch, next[i].wanted...)
+		wanted[i] = next[i].wanted
 	}
-	stored, rejected, err := t.hand(ctx, batch)
+	stored, rejected, err := t.hand(ctx, slices.Concat(wanted...))
 	var delivered [][]events.Event
 	var full []part
 	for i := range parts {

@@ -61,10 +61,12 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) (batch []events.Event, server string, err error) {
 	if len(ranges) == 1 { // Which needs no sort.
 		r := ranges[0]
-		return l.read(ctx, r.Stream, bytes, l.sql.SQL().After, r.Stream, r.After, r.Last-r.After)
+		return l.read(ctx, r.Stream, r.Last-r.After, bytes, l.sql.SQL().After, r.Stream, r.After, r.Last-r.After)
 	}
 	var columns [3][]string
+	n := int64(0)
 	for _, r := range ranges {
+		n += r.Last - r.After
 		columns[0] = append(columns[0], r.Stream)
 		columns[1] = append(columns[1], strconv.FormatInt(r.After, 10))
 		columns[2] = append(columns[2], strconv.FormatInt(r.Last, 10))
@@ -73,7 +75,7 @@ func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) (batch
 	if err != nil {
 		return nil, "", err
 	}
-	return l.read(ctx, ranges[0].Stream, bytes, l.sql.SQL().Read, args...)
+	return l.read(ctx, ranges[0].Stream, n, bytes, l.sql.SQL().Read, args...)
 }
 
 // afterBytes bounds what one After holds in memory, beyond its last event.
@@ -82,49 +84,55 @@ const afterBytes = 2 << 20
 // After returns up to limit events of a stream behind a sequence, in order; fewer where they
 // are large, but at least one if there is one.
 func (l *Log) After(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
-	batch, _, err := l.read(ctx, stream, afterBytes, l.sql.SQL().After, stream, after, limit)
+	batch, _, err := l.read(ctx, stream, int64(limit), afterBytes, l.sql.SQL().After, stream, after, limit)
 	return batch, err
 }
 
 // Latest returns the last events of a stream, newest first, with or without their data. They
 // are fewer than the limit where their data is large.
 func (l *Log) Latest(ctx context.Context, stream string, limit int, data bool) ([]events.Event, error) {
-	batch, _, err := l.events(ctx, "read the last events of "+stream, afterBytes, l.sql.SQL().Latest, stream, limit, data)
+	batch, _, err := l.events(ctx, "read the last events of "+stream, int64(limit), afterBytes, l.sql.SQL().Latest, stream, limit, data)
 	return batch, err
 }
 
 // errEnough ends a read before its limit.
 var errEnough = errors.New("enough")
 
-func (l *Log) read(ctx context.Context, first string, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
+func (l *Log) read(ctx context.Context, first string, n int64, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
 	began := time.Now()
-	batch, server, err = l.events(ctx, "read events of "+first, bytes, text, args...)
+	batch, server, err = l.events(ctx, "read events of "+first, n, bytes, text, args...)
 	if err == nil {
 		l.sawEvents(ctx, batch, began)
 	}
 	return batch, server, err
 }
 
-// events returns the events that a query finds, until their data is as long.
-func (l *Log) events(ctx context.Context, what string, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
-	checked := l.db.Backend() == "postgres" // SQLite has no such type.
-	err = l.db.QueryNative(ctx, what, text,
-		func(scan sqldb.Scan) error {
-			ev := events.Event{Checked: checked}
-			err := scan(&ev.Stream, &ev.Seq, sqldb.ScanUUID(&ev.ID), &ev.Type, &ev.Subject, &ev.Version, (*string)(&ev.Change), &ev.Snapshot,
-				sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data), &server)
-			if err != nil {
-				return err
-			}
-			if ev.ID == uuid.Nil {
-				return fmt.Errorf("event %d has no valid id", ev.Seq)
-			}
-			batch = append(batch, ev)
-			if bytes -= len(ev.Data); bytes < 0 {
-				return errEnough
-			}
-			return nil
-		}, args...)
+// mostAtOnce bounds what a read makes room for before it has seen a row.
+const mostAtOnce = 5000
+
+// events returns the events that a query finds, until their data is as long. It has room for n.
+func (l *Log) events(ctx context.Context, what string, n int64, bytes int, text string, args ...any) (batch []events.Event, server string, err error) {
+	ev := events.Event{Checked: l.db.Backend() == "postgres"} // SQLite has no such type.
+	into := []any{
+		sqldb.ScanRepeated(&ev.Stream), &ev.Seq, sqldb.ScanUUID(&ev.ID), sqldb.ScanRepeated(&ev.Type), &ev.Subject, &ev.Version,
+		sqldb.ScanRepeated((*string)(&ev.Change)), &ev.Snapshot, sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data), sqldb.ScanRepeated(&server),
+	}
+	err = l.db.QueryNative(ctx, what, text, func(scan sqldb.Scan) error {
+		if err := scan(into...); err != nil {
+			return err
+		}
+		if ev.ID == uuid.Nil {
+			return fmt.Errorf("event %d has no valid id", ev.Seq)
+		}
+		if batch == nil {
+			batch = make([]events.Event, 0, max(0, min(n, mostAtOnce)))
+		}
+		batch = append(batch, ev)
+		if bytes -= len(ev.Data); bytes < 0 {
+			return errEnough
+		}
+		return nil
+	}, args...)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

@@ -186,7 +186,8 @@ func textsOf(backend string) logSQL {
 }
 
 // readPostgres is Read. The limit, which leaves nothing out, keeps the planner from another
-// way than by the index, stream by stream.
+// way than by the index, stream by stream. Each stream stays in its order, which the relay checks:
+// another sort of all rows would take a sixth of the server's time.
 const readPostgres = `
 SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.snapshot, e.time, e.logged_at, e.data, {server}
   FROM unnest($1::text[], $2::text[]::bigint[], $3::text[]::bigint[]) WITH ORDINALITY AS r (stream, after_seq, last_seq, n)
@@ -196,7 +197,7 @@ SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.sn
         WHERE o.stream = r.stream AND o.seq > r.after_seq AND o.seq <= r.last_seq
         ORDER BY o.seq
         LIMIT r.last_seq - r.after_seq) AS e
- ORDER BY r.n, e.seq`
+ ORDER BY r.n`
 
 // movePostgres is Move. It looks for each row by its key: of a sink that is new to its
 // statistics PostgreSQL expects one row, and would compare each with each. What it inserts is

@@ -58,7 +58,7 @@ func (l *Log) Parked(ctx context.Context, sink string) ([]events.ParkedKey, erro
 
 // Retries implements [events.Log].
 func (l *Log) Retries(ctx context.Context, sink string, limit, bytes int) ([]events.Event, error) {
-	batch, _, err := l.events(ctx, "read parked events of sink "+sink, bytes, l.sql.SQL().Retries, sink, limit)
+	batch, _, err := l.events(ctx, "read parked events of sink "+sink, int64(limit), bytes, l.sql.SQL().Retries, sink, limit)
 	return batch, err
 }
 

@@ -62,6 +62,30 @@ func (s uuidScanner) ScanUUID(v pgtype.UUID) error {
 	return nil
 }
 
+// ScanRepeated scans a text that most rows share with the row before them, without a copy of
+// it. It is not for NULL.
+func ScanRepeated(to *string) sql.Scanner { return repeatedScanner{to} }
+
+type repeatedScanner struct{ to *string }
+
+// Scan implements [sql.Scanner].
+func (s repeatedScanner) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("read a text of the coordination database: unexpected type %T", value)
+	}
+	*s.to = text
+	return nil
+}
+
+// ScanBytes implements [pgtype.BytesScanner].
+func (s repeatedScanner) ScanBytes(text []byte) error {
+	if string(text) != *s.to {
+		*s.to = string(text)
+	}
+	return nil
+}
+
 // fraction reads what follows the seconds, such as ".123000".
 func fraction(v string) time.Duration {
 	if len(v) <= 20 || v[19] != '.' {

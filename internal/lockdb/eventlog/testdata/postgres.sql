@@ -35,7 +35,7 @@ SELECT e.stream, e.seq, e.event_id, e.type, e.subject, e.version, e.change, e.sn
         WHERE o.stream = r.stream AND o.seq > r.after_seq AND o.seq <= r.last_seq
         ORDER BY o.seq
         LIMIT r.last_seq - r.after_seq) AS e
- ORDER BY r.n, e.seq;
+ ORDER BY r.n;
 
 -- Next
 PREPARE "Next" AS
