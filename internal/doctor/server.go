@@ -36,8 +36,8 @@ func (x *input) remedy() string {
 	return "Grant the role what it lacks, or fix what the message says; then run doctor again."
 }
 
-// leastPostgres is the first version with all features that the schema uses.
-const leastPostgres = 100000
+// leastPostgres is the first version with all that nodes use.
+const leastPostgres = 120000
 
 func server(x *input, f *findings) {
 	s := x.Server
@@ -58,7 +58,7 @@ func server(x *input, f *findings) {
 		f.add(Note, "default_transaction_isolation is "+level, "Nodes set read committed for their own sessions; whatever else works with this role gets the other.", "")
 	}
 	if s.Number > 0 && s.Number < leastPostgres {
-		f.add(Problem, "PostgreSQL "+s.Version+" is older than 10", "The schema needs identity columns.", "Upgrade the server.")
+		f.add(Problem, "PostgreSQL "+s.Version+" is older than 12", "Nodes set plan_cache_mode in their sessions.", "Upgrade the server.")
 	}
 	f.fine("PostgreSQL %s, a primary that can be written", majorOf(s.Version))
 }

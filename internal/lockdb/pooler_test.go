@@ -78,6 +78,20 @@ func has(t *testing.T, db *lockdb.DB, name, everywhere, acquiring string) {
 	}
 }
 
+// plans complains of a main pool that has not planned a statement as often, of ten times, or has
+// kept a plan, which might be one for empty tables.
+func plans(t *testing.T, db *lockdb.DB, want int) {
+	t.Helper()
+	for range 9 {
+		if _, _, err := db.Plans(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if custom, generic, err := db.Plans(t.Context()); err != nil || custom < want || generic != 0 || want == 0 && custom > 0 {
+		t.Errorf("the main pool has planned a statement %d times, and taken a plan %d times, %v; want %d and 0", custom, generic, err, want)
+	}
+}
+
 // TestSessionsHaveTheirSettings has a server, and a PgBouncer in session mode before
 // it, which ends a session that asks for them at the start.
 func TestSessionsHaveTheirSettings(t *testing.T) {
@@ -96,6 +110,7 @@ func TestSessionsHaveTheirSettings(t *testing.T) {
 			has(t, w.db, "lock_timeout", "5s", "300ms")
 			has(t, w.db, "idle_in_transaction_session_timeout", "20s", "20s")
 			has(t, w.db, "default_transaction_isolation", "read committed", "read committed")
+			plans(t, w.db, 9)
 			acquire(t, w.db, "order")
 			if n := count(t, database, `SELECT count(*) FROM ours.int_lock`); n != 1 {
 				t.Errorf("%d locks in the schema of the URL", n)
@@ -183,6 +198,7 @@ func TestPoolerThatTracksStatements(t *testing.T) {
 				t.Error("the pooler is not told of once")
 			}
 			untouched(t, pooled)
+			plans(t, w.db, 0)
 
 			err = open(t, changed(t, pooled, parameter("search_path", "ours"))).Ready(t.Context())
 			if !errors.Is(err, sqldb.ErrPooler) || !strings.Contains(err.Error(), "take search_path out of database.url") {

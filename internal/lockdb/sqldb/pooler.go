@@ -115,6 +115,9 @@ func (p *Pooler) on(config *pgx.ConnConfig, path func() string) *pgx.ConnConfig 
 	return plain
 }
 
+// prepares reports whether statements may be prepared in sessions that keep their settings.
+func (p *Pooler) prepares() bool { return !p.tolerant && !p.Pooling().Shared() }
+
 // unfit says why no node can work behind this pooler; nil when one can.
 func (p *Pooler) unfit() error {
 	switch pooling := p.Pooling(); {
