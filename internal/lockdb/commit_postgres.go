@@ -54,7 +54,7 @@ func isLarge(ch *observer.Chunk) bool {
 
 func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	var leases, cursors int
-	if err := e.db.Main.QueryRowContext(ctx, e.sql.SQL().Commit.Commit, commitArgs(g, ch)...).Scan(&leases, &cursors); err != nil {
+	if err := e.db.Main.QueryRowContext(ctx, e.sql.SQL().Commit.Commit, e.db.Prepared(commitArgs(g, ch)...)...).Scan(&leases, &cursors); err != nil {
 		return err
 	}
 	return verdict(leases == 1, cursors == 1)
@@ -152,7 +152,7 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 
 func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, e.sql.SQL().Commit.Advance, advanceArgs(ch)...)
+	advanced, err := tx.Exec(ctx, e.sql.SQL().Commit.Advance, e.db.Prepared(advanceArgs(ch)...)...)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant
 	if err := e.noteProgress(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.sql.SQL().Lease.Guard, RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.sql.SQL().Lease.Guard, e.db.Prepared(RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())...)
 	if err != nil {
 		return err
 	}

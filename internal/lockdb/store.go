@@ -40,7 +40,7 @@ func (db *DB) Peek() *Store {
 // cursor is Cursor of a stream that has one. The error is [sql.ErrNoRows] for another.
 func (s *Store) cursor(ctx context.Context, stream string) (c observer.Cursor, err error) {
 	var marks string
-	err = s.db.Read.QueryRowContext(ctx, s.sql.SQL().Store.Cursor, stream).Scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
+	err = s.db.Read.QueryRowContext(ctx, s.sql.SQL().Store.Cursor, s.db.Prepared(stream)...).Scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
 		&c.Fingerprint, &c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Refusal, &c.Accepted, &marks)
 	if err == nil {
 		c.Marks, err = observer.DecodeMarks(marks)

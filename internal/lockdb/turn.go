@@ -44,7 +44,7 @@ func (t *Turns) Now(ctx context.Context) (time.Time, error) { return t.db.Now(ct
 func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
 	var ahead bool
-	err := t.db.Read.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, typ, RowKey(r.Key), r.Region, r.TTL.Seconds()).
+	err := t.db.Read.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, t.db.Prepared(typ, RowKey(r.Key), r.Region, r.TTL.Seconds())...).
 		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), &s.Held, &s.Holder, &s.HolderBoot, &ahead)
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
@@ -59,8 +59,8 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 // the lease has ended, or a later turn was taken. A time in the future,
 // left by a clock that went back, is overwritten.
 func (t *Turns) TakeTurn(ctx context.Context, g lock.Grant, taken turn.Taken) error {
-	err := wrote(t.db.Main.ExecContext(ctx, t.sql.SQL().Turn.TakeTurn, fencedArgs(g, taken.Type, t.db.TimeArg(taken.At), taken.Node,
-		t.db.TimeArg(taken.Started), t.db.TimeArg(taken.Finished), string(taken.Outcome))...))
+	args := fencedArgs(g, taken.Type, t.db.TimeArg(taken.At), taken.Node, t.db.TimeArg(taken.Started), t.db.TimeArg(taken.Finished), string(taken.Outcome))
+	err := wrote(t.db.Main.ExecContext(ctx, t.sql.SQL().Turn.TakeTurn, t.db.Prepared(args...)...))
 	if err != nil {
 		return fmt.Errorf("take the turn of %s: %w", taken.Type, sqldb.BusyPool(t.db.Main, err))
 	}
@@ -126,7 +126,7 @@ func (t *Turns) NoteStream(ctx context.Context, g lock.Grant, taken turn.StreamT
 func (t *Turns) noteStream(ctx context.Context, note, poll []any) (err error) {
 	texts := t.sql.SQL().Turn
 	if texts.AddPoll == "" {
-		return wrote(t.db.Main.ExecContext(ctx, texts.NoteStream, append(note, poll...)...))
+		return wrote(t.db.Main.ExecContext(ctx, texts.NoteStream, t.db.Prepared(append(note, poll...)...)...))
 	}
 	tx, err := t.db.Main.BeginTx(ctx, nil)
 	if err != nil {

@@ -164,7 +164,7 @@ func (db *DB) Ready(ctx context.Context) error {
 // Exec runs a statement of [Statements] for its effect, and returns how many rows it changed.
 // what begins the error.
 func (db *DB) Exec(ctx context.Context, what, text string, args ...any) (int64, error) {
-	n, err := Affected(db.Main.ExecContext(ctx, text, db.prepared(args)...))
+	n, err := Affected(db.Main.ExecContext(ctx, text, db.Prepared(args...)...))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, BusyPool(db.Main, err))
 	}
@@ -184,7 +184,7 @@ type Scan = func(into ...any) error
 
 // Query visits each row of the result of a statement of [Statements]. what begins the error.
 func (db *DB) Query(ctx context.Context, what, text string, visit func(scan Scan) error, args ...any) error {
-	rows, err := db.Read.QueryContext(ctx, text, db.prepared(args)...)
+	rows, err := db.Read.QueryContext(ctx, text, db.Prepared(args...)...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, BusyPool(db.Read, err))
 	}

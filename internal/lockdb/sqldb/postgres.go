@@ -60,7 +60,7 @@ func openPostgres(o Options) (*DB, error) {
 	// has a million rows: statements are described once and planned each time.
 	mainConfig := config.Copy()
 	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	mainConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan" // See prepared.
+	mainConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan" // See Prepared.
 	mainConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
 		db.connected()
 		return nil
@@ -143,9 +143,10 @@ func setDefault(params map[string]string, name, value string) {
 // Millis is a duration as the server takes it.
 func Millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// prepared has a statement prepared, where a session serves one connection alone. It is planned
-// at each call all the same: but for one without parameters, which is sent as ever.
-func (db *DB) prepared(args []any) []any {
+// Prepared are the parameters of a statement that is prepared, where a session serves one
+// connection alone. It is planned at each call all the same: but for one without parameters,
+// which is sent as ever.
+func (db *DB) Prepared(args ...any) []any {
 	if db.postgres == nil || len(args) == 0 || !db.postgres.pooler.prepares() {
 		return args
 	}
@@ -174,7 +175,7 @@ func (db *DB) QueryNative(ctx context.Context, what, text string, visit func(sca
 		return db.Query(ctx, what, text, visit, args...)
 	}
 	err := db.Native(ctx, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, text, db.prepared(args)...)
+		rows, err := conn.Query(ctx, text, db.Prepared(args...)...)
 		if err != nil {
 			return err
 		}

@@ -64,10 +64,13 @@ func (q quiet) measure(ctx context.Context) ([]figure, error) {
 		{what: "round trips to the source", value: say("%s", whole(counted.trips))},
 		{what: "from the cursor to the release of the lease", value: say("%s ms", milliseconds(median(timed.took)))},
 	}
-	if q.kind() == kindPostgres {
-		each := float64(timed.cpu) / float64(time.Millisecond) / float64(len(timed.took))
-		figures = append(figures, figure{what: "CPU of the source", value: say("%s ms", decimal(each, 2))})
+	each := func(cpu time.Duration) phrase {
+		return say("%s ms", decimal(float64(cpu)/float64(time.Millisecond)/float64(len(timed.took)), 2))
 	}
+	if q.kind() == kindPostgres {
+		figures = append(figures, figure{what: "CPU of the source", value: each(timed.source)})
+	}
+	figures = append(figures, figure{what: "CPU of the coordination database", value: each(timed.coordination)})
 	for i := range figures {
 		figures[i].group = "Quiet poll, source " + q.name()
 	}
@@ -78,7 +81,8 @@ func (q quiet) measure(ctx context.Context) ([]figure, error) {
 type quietly struct {
 	took  []time.Duration
 	trips int64
-	cpu   time.Duration
+	// source is the CPU time of the sessions of a PostgreSQL source, zero of others.
+	source, coordination time.Duration
 }
 
 // poll reads all rows, polls once more on the open sessions, and measures n further polls.
@@ -109,7 +113,7 @@ func (q quiet) poll(ctx context.Context, url string, n int, trips func() int64) 
 			return quietly{}, err
 		}
 	}
-	before, used := trips(), q.sourceCPU(ctx)
+	before, source, coordination := trips(), q.cpu(ctx, q.url()), q.cpu(ctx, q.database)
 	for range n {
 		took, err := q.once(ctx, o, src, db)
 		if err != nil {
@@ -117,7 +121,7 @@ func (q quiet) poll(ctx context.Context, url string, n int, trips func() int64) 
 		}
 		cost.took = append(cost.took, took)
 	}
-	cost.trips, cost.cpu = trips()-before, q.sourceCPU(ctx)-used
+	cost.trips, cost.source, cost.coordination = trips()-before, q.cpu(ctx, q.url())-source, q.cpu(ctx, q.database)-coordination
 	return cost, nil
 }
 
@@ -127,12 +131,9 @@ func (quiet) once(ctx context.Context, o *observer.Observer, src observer.Source
 	return watch.took, err
 }
 
-// sourceCPU is what the sessions of a PostgreSQL source have used; zero of others.
-func (q quiet) sourceCPU(ctx context.Context) (sum time.Duration) {
-	if q.kind() != kindPostgres {
-		return 0
-	}
-	used, err := q.cluster.sessionCPU(ctx, []string{q.url()})
+// cpu is what the sessions of a database in the cluster have used; zero of one elsewhere.
+func (q quiet) cpu(ctx context.Context, database string) (sum time.Duration) {
+	used, err := q.cluster.sessionCPU(ctx, []string{database})
 	if err != nil {
 		return 0
 	}
