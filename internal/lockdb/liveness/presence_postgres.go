@@ -39,8 +39,11 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 	config, pooler := db.Session(func(config *pgx.ConnConfig) {
 		config.RuntimeParams["application_name"] += " liveness"
 		config.RuntimeParams["statement_timeout"] = sqldb.Millis(timeout)
-		// A pooler may have no prepared statements.
+		// A pooler may have no prepared statements. The look alone is prepared, in a session
+		// that was found to be ours; its plan is made once, so it has to be that for many locks.
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+		// Without jit, which a table without an index would be dear enough for then.
+		config.RuntimeParams["plan_cache_mode"], config.RuntimeParams["enable_seqscan"], config.RuntimeParams["jit"] = "force_generic_plan", "off", "off"
 	})
 	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler}
 	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {
@@ -109,10 +112,7 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if err != nil {
 		return snapshot{}, err
 	}
-	rows, err := p.conn.Query(ctx, p.sql.SQL().Look, list)
-	if err != nil {
-		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
-	}
+	rows, _ := p.conn.Query(ctx, p.sql.SQL().Look, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
 	defer rows.Close()
 	for rows.Next() {
 		err := s.add(rows.Scan, func(kind, key, pid string) error {
@@ -129,6 +129,10 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 			return snapshot{}, fmt.Errorf("look who is alive: %w", err)
 		}
 	}
+	if refused, ok := errors.AsType[*pgconn.PgError](rows.Err()); ok && (refused.Code == noSuchStatement || refused.Code == statementExists) {
+		p.pooler.NoteShared()
+		return snapshot{}, errPooled
+	}
 	if err := rows.Err(); err != nil {
 		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
 	}
@@ -143,6 +147,10 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	}
 	return s, nil
 }
+
+// noSuchStatement and statementExists are the answers of another session than that in which
+// the look was prepared.
+const noSuchStatement, statementExists = "26000", "42P05"
 
 // errPooled reports that our session is not ours alone.
 var errPooled = fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
