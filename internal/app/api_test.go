@@ -194,9 +194,34 @@ func TestAPI(t *testing.T) {
 		if text := a.ask(t, http.MethodGet, "/api/v1/observers/{id}", "/api/v1/observers/orders", http.StatusOK); !strings.Contains(text, `"action":"pause"`) {
 			t.Error(text)
 		}
-		if _, err := p.beside(t).ExecContext(t.Context(), `ALTER TABLE obs_event RENAME TO obs_gone`); err != nil {
-			t.Fatal(err)
+		beside := p.beside(t)
+		execute := func(text string) {
+			t.Helper()
+			if _, err := beside.ExecContext(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
 		}
+		if strings.HasPrefix(p.config.Database.URL.Reveal(), "sqlite:") {
+			execute(`UPDATE obs_poll SET poison_count = 'geheim'`)
+		} else {
+			execute(`ALTER TABLE obs_poll ALTER poison_count DROP NOT NULL`)
+			execute(`UPDATE obs_poll SET poison_count = NULL`)
+		}
+		for operation, path := range map[string]string{"/api/v1/polls": "/api/v1/polls", "/api/v1/observers/{id}": "/api/v1/observers/orders", "/api/v1/status": "/api/v1/status"} {
+			eventually(t, func() error { // The report is up to a second old.
+				code, _ := get(t, node, path)
+				if code != http.StatusInternalServerError {
+					return fmt.Errorf("%s: %d", path, code)
+				}
+				return nil
+			})
+			if text := a.ask(t, http.MethodGet, operation, path, http.StatusInternalServerError); strings.Contains(text, "geheim") || !strings.Contains(text, ": column ") {
+				t.Errorf("%s: %s", path, text)
+			}
+		}
+		execute(`UPDATE obs_poll SET poison_count = 0`)
+		eventually(t, func() error { return page(t, node, "/api/v1/status", `"live_rows":`) })
+		execute(`ALTER TABLE obs_event RENAME TO obs_gone`)
 		a.ask(t, http.MethodGet, "/api/v1/events", "/api/v1/events?observer=orders", http.StatusServiceUnavailable)
 		a.ask(t, http.MethodGet, "/api/v1/events", "/api/v1/events?observer=ordres", http.StatusNotFound)
 		a.list(t, "/api/v1/polls", "?observer=orders", 1)

@@ -13,8 +13,9 @@ import (
 )
 
 // Hash identifies what nodes of one cluster have in common: 12 hexadecimal
-// digits that change with every key but those of node, http and log, which differ
-// by node. Secrets are not part of it, so that it can be shown, nor is a URL that
+// digits that change with every key but those of node, http and log, and how a node
+// connects to the coordination database: nodes that see each other share it, by
+// whatever URL. Secrets are not part of it, so that it can be shown, nor is a URL that
 // came from a file.
 func (c *Config) Hash() string {
 	all := flatten(c)
@@ -23,7 +24,9 @@ func (c *Config) Hash() string {
 		section, _, _ := strings.Cut(key, ".")
 		above, isURL := strings.CutSuffix(key, ".url")
 		file, _ := all[above+".url-file"].(string)
-		if slices.Contains([]string{"node", "http", "log"}, section) || isURL && file != "" {
+		own := slices.Contains([]string{"node", "http", "log"}, section) ||
+			slices.Contains([]string{"database.url", "database.url-file", "database.pool-size"}, key)
+		if own || isURL && file != "" {
 			continue
 		}
 		fmt.Fprintf(hash, "%s=%#v\n", key, reflect.Indirect(reflect.ValueOf(all[key])))

@@ -15,22 +15,23 @@ func TestHash(t *testing.T) {
 	if !regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(base) {
 		t.Errorf("hash %q", base)
 	}
-	postgres := func(password string) string {
-		return load(t, "database: {url: \"postgres://u:"+password+"@h/db\"}\n"+minimal).Hash()
+	source := func(password string) string {
+		return load(t, strings.Replace(minimal, "sqlite:var/warehouse.db", "postgres://u:"+password+"@h/db", 1)).Hash()
 	}
-	if postgres("one") != postgres("two") {
+	if source("one") != source("two") {
 		t.Error("the hash tells passwords apart")
 	}
 	for _, same := range []string{
 		"node: {name: other}\n", "log: {level: debug}\n", "http: {listen: \"\"}\n", "# a comment\n",
-		"scheduler: {observer: {fixed-delay: 30000}, order-observer: {lock: {ttl: 1m}}}\n", "database: {pool-size: 8}\n",
+		"scheduler: {observer: {fixed-delay: 30000}, order-observer: {lock: {ttl: 1m}}}\n", "database: {pool-size: 9}\n",
+		"database: {url: \"sqlite:x.db\"}\n", "database: {url: \"postgres://other:x@pooler:6432/db?sslmode=disable\"}\n",
 	} {
 		if got := load(t, same+minimal).Hash(); got != base {
 			t.Errorf("the hash changes with %q", same)
 		}
 	}
 	for _, other := range []string{
-		"database: {url: \"sqlite:x.db\"}\n", "scheduler: {order-observer: {enabled: false}}\n",
+		"database: {janitor-interval: 9m}\n", "scheduler: {order-observer: {enabled: false}}\n",
 		"scheduler: {observer: {enabled: false}}\n", "database: {retention: {polls: 73h}}\n",
 	} {
 		if got := load(t, other+minimal).Hash(); got == base {

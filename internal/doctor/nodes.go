@@ -47,7 +47,7 @@ func configuration(x *input, f *findings) {
 	hashes := group(working, func(m status.Member) string { return m.ConfigHash })
 	if len(hashes) > 1 {
 		f.add(Warning, "nodes at work have different configurations: "+groups(hashes),
-			"Nothing is polled twice by that, but what is polled, and how, depends on whose turn it is.", "Give all nodes the same file; only node, http and log may differ.")
+			"Nothing is polled twice by that, but what is polled, and how, depends on whose turn it is.", "Give all nodes the same file; only node, http, log, database.url and database.pool-size may differ.")
 	}
 	if _, ok := hashes[x.want.ConfigHash]; len(hashes) > 0 && !ok {
 		f.add(Note, fmt.Sprintf("this configuration (%s) is not that of any node at work", x.want.ConfigHash), "What doctor compares with it may not hold for them.",

@@ -3,10 +3,15 @@
 package status
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
+
+// ErrContent reports a row of the coordination database that this version cannot read, so
+// that it does not help to ask again. What was read, and its column, come before it.
+var ErrContent = errors.New("the coordination database has a value that this version cannot read; was it written by another version, or by hand?")
 
 // Report is the state of a cluster as its coordination database has it.
 type Report struct {

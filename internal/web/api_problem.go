@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/observerd/observerd/internal/jsontext"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // problem is an error of the API, as RFC 9457 has it.
@@ -18,7 +19,8 @@ type problem struct {
 	Parameter string `json:"parameter,omitempty"`
 }
 
-// failed answers with an error of a request, or of the database.
+// failed answers with an error of a request, or of the database: 500 for what it holds, and
+// 503 for what may pass.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	var invalid *InvalidError
 	switch {
@@ -30,8 +32,12 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Context().Err() == nil { // Otherwise the client has gone.
 			s.options.Logger.Warn("API without data", "path", r.URL.Path, "err", err)
 		}
-		w.Header().Set("Retry-After", "5")
-		fail(w, problem{Status: http.StatusServiceUnavailable, Detail: s.options.Explain(err)})
+		code := http.StatusInternalServerError
+		if !errors.Is(err, status.ErrContent) {
+			code = http.StatusServiceUnavailable
+			w.Header().Set("Retry-After", "5")
+		}
+		fail(w, problem{Status: code, Detail: s.options.Explain(err)})
 	}
 }
 

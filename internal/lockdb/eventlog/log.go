@@ -122,7 +122,7 @@ func (l *Log) events(ctx context.Context, what string, n int64, bytes int, text 
 			return err
 		}
 		if ev.ID == uuid.Nil {
-			return fmt.Errorf("event %d has no valid id", ev.Seq)
+			return fmt.Errorf("event %d has no id: %w", ev.Seq, status.ErrContent)
 		}
 		if batch == nil {
 			batch = make([]events.Event, 0, max(0, min(n, mostAtOnce)))

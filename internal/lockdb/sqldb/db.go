@@ -219,8 +219,9 @@ func Each(ctx context.Context, on interface {
 
 func each(rows *sql.Rows, visit func(scan Scan) error) error {
 	defer rows.Close()
+	scan := legible(rows.Scan)
 	for rows.Next() {
-		if err := visit(rows.Scan); err != nil {
+		if err := visit(scan); err != nil {
 			return err
 		}
 	}

@@ -189,8 +189,9 @@ func (db *DB) QueryNative(ctx context.Context, what, text string, visit func(sca
 
 func eachNative(rows pgx.Rows, visit func(scan Scan) error) error {
 	defer rows.Close()
+	scan := legible(rows.Scan)
 	for rows.Next() {
-		if err := visit(rows.Scan); err != nil {
+		if err := visit(scan); err != nil {
 			return err
 		}
 	}

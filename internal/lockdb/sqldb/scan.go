@@ -2,13 +2,39 @@ package sqldb
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/observerd/observerd/internal/status"
 )
+
+// legible reports a column that cannot be read as [status.ErrContent], without its value.
+func legible(scan Scan) Scan {
+	return func(into ...any) error {
+		err := scan(into...)
+		if err == nil {
+			return nil
+		}
+		column := scanFailure.FindStringSubmatch(err.Error())
+		if native := (pgx.ScanArgError{}); errors.As(err, &native) {
+			column = []string{"", native.FieldName}
+		}
+		if column == nil {
+			return err
+		}
+		return fmt.Errorf("column %s: %w", column[1], status.ErrContent)
+	}
+}
+
+// scanFailure is how [sql.Rows] names a column that it cannot read.
+var scanFailure = regexp.MustCompile(`^sql: Scan error on column index \d+, name "(.*?)": `)
 
 // ScanTime scans a time of either database; NULL becomes the zero time, and what
 // is infinite the last second that has four digits for its year, or the first.
