@@ -82,6 +82,7 @@ func measurements() []measurement {
 		{name: "turn", measure: measureTurn},
 		{name: "idle", measure: measureIdle},
 		{name: "page", measure: measurePage},
+		{name: "words", measure: measureWords},
 		{name: "many-locks", measure: measureManyLocks},
 		{name: "sources", measure: measureSources},
 		{name: "sinks", measure: measureSinks},
