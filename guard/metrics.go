@@ -30,7 +30,7 @@ func newMetrics(region, consumer string) *metrics {
 	}
 	return &metrics{
 		all:        all,
-		timeouts:   with.NewCounter(counter("timeout_total", "Events whose key another had for as long as they waited.")),
+		timeouts:   with.NewCounter(counter("timeout_total", "Events whose key was held by another consumer until the wait ended.")),
 		seenErrors: with.NewCounter(counter("seen_errors_total", "Requests to what remembers committed events that failed; they were passed over.")),
 		processed: with.NewCounterVec(counter("processed_total",
 			"Events that are committed: applied by this process, or duplicates, by the layer that knew them (seen, inbox, constraint)."), []string{"outcome", "layer"}),

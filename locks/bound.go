@@ -40,7 +40,7 @@ func (m *Manager) check(w waiting) error {
 		return &DescriptorError{"hold-at-least", w.atLeast.String(), "is negative; use 1m, for example, or 0 for no bound"}
 	}
 	if m.can.Delayer == nil && w.atLeast > 0 {
-		return fmt.Errorf("hold a lock for %s at least: %w", w.atLeast, ErrUnsupported)
+		return fmt.Errorf("hold a lock for at least %s: %w", w.atLeast, ErrUnsupported)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func split(text string) (Descriptor, error) {
 	for i, part := range parts {
 		parts[i] = unescaper.Replace(part)
 		if escaper.Replace(parts[i]) != part {
-			return Descriptor{}, &DescriptorError{"lock", text, fmt.Sprintf("has %q in it; in a part, write %%25 for %% and %%3A for a colon", part)}
+			return Descriptor{}, &DescriptorError{"lock", text, fmt.Sprintf("contains %q; in a part, use %%25 for %% and %%3A for a colon", part)}
 		}
 	}
 	return Descriptor{Mode: Mode(parts[1]), Subject: parts[2], Predicate: parts[3], Resources: parts[4:]}, nil
@@ -187,7 +187,7 @@ func (d Descriptor) checkMetadata() error {
 		}
 	}
 	if size > MaxMetadata {
-		return &DescriptorError{"metadata", "", fmt.Sprintf("have %d bytes, more than %d; write where the rest is", size, MaxMetadata)}
+		return &DescriptorError{"metadata", "", fmt.Sprintf("have %d bytes, more than %d; use a reference to the rest", size, MaxMetadata)}
 	}
 	return nil
 }

@@ -111,8 +111,8 @@ func TestTextsThatAreNoLocks(t *testing.T) {
 		"lock:exclusive:page::a":                "predicate is missing",
 		"lock::page:extracting:a":               "mode is unknown; use one of exclusive, shared, intent, intent-exclusive",
 		"lock:exclusiv:page:extracting:a":       `mode "exclusiv" is unknown; use exclusive`,
-		"lock:exclusive:page:extracting:100%":   `has "100%" in it; in a part, write %25 for %`,
-		"lock:exclusive:page:extracting:%41":    "write %25 for %",
+		"lock:exclusive:page:extracting:100%":   `contains "100%"; in a part, use %25 for %`,
+		"lock:exclusive:page:extracting:%41":    "use %25 for %",
 		"lock:exclusive:page:extracting:a\nb":   "has a control character in it, or is not UTF-8; use printable text",
 		"lock:exclusive:page:extracting:a\xffb": "is not UTF-8",
 		// Zero width, soft hyphen, bidirectional, no-break, filler, variation and separator.
@@ -155,7 +155,7 @@ func TestDescriptorsThatAreRefused(t *testing.T) {
 		`lock "lock:exclusive:invoice:processing:1\u200b" has U+200B in it`: func(d *locks.Descriptor) { d.Resources = []string{"1\u200b"} },
 		"number 2":                            func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
 		`mode "share" is unknown; use shared`: func(d *locks.Descriptor) { d.Mode = "share" },
-		"metadata have 5000 bytes, more than 4096; write where the rest is":                                        func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
+		"metadata have 5000 bytes, more than 4096; use a reference to the rest":                                        func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
 		`metadata "scope" has no name, a control character in it, or is not UTF-8; use a name, and printable text`: func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": "secret\x00"} },
 	} {
 		d := good

@@ -25,7 +25,7 @@ type Filter struct {
 	Node string
 	// OlderThan is the least time since the acquisition.
 	OlderThan time.Duration
-	// Expired asks for locks whose lease is over, and that nobody has taken since.
+	// Expired asks for locks whose lease has ended, and that no one has taken since.
 	Expired bool
 	// Limit is the most that is returned; 0 means 100. Of more locks it is not said which.
 	Limit int

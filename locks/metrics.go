@@ -64,8 +64,8 @@ func newMetrics(o Options, provider string) (*metrics, error) {
 	m.retries = counter("retries_total", "Attempts after the first of a call.")
 	m.releases = counter("releases_total", "Locks that were released.")
 	m.stale = counter("stale_recovered_total", "Locks that were taken from a holder which did not release them.")
-	m.overstayed = counter("overstayed_total", "Leases that ended because they were held for as long as they may be; whoever held them may work on.")
-	m.acquiring = seconds("acquisition_duration_seconds", "Time from the call until the lock was had, or was not to be had.", prometheus.ExponentialBuckets(0.001, 4, 9))
+	m.overstayed = counter("overstayed_total", "Leases that ended because of max-hold; their holders may still be working.")
+	m.acquiring = seconds("acquisition_duration_seconds", "Time from the call until the lock was acquired, or could not be.", prometheus.ExponentialBuckets(0.001, 4, 9))
 	m.holding = seconds("hold_duration_seconds", "Time for which a lock was held.", prometheus.ExponentialBuckets(0.01, 4, 10))
 	m.active = shared(o.Registerer, &errs, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: o.MetricsPrefix + "_active_count", Help: "Locks that this process holds."}, kindLabels))
 	return m, errors.Join(errs...)
@@ -159,7 +159,7 @@ func (m *metrics) released(d Descriptor, since time.Time) {
 	s.ttls -= d.TTL
 }
 
-// endedLate counts a lease that was held for as long as it may be.
+// endedLate counts a lease that was held for its max-hold.
 func (m *metrics) endedLate(d Descriptor) { m.overstayed.WithLabelValues(m.labels(d)...).Inc() }
 
 // Stat are figures of a kind of locks, of one manager since it was opened.

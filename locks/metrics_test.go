@@ -115,7 +115,7 @@ func TestMetricsOfLeasesThatAreHeldTooLong(t *testing.T) {
 		}
 		synctest.Wait()
 		want := `
-# HELP observerd_locks_overstayed_total Leases that ended because they were held for as long as they may be; whoever held them may work on.
+# HELP observerd_locks_overstayed_total Leases that ended because of max-hold; their holders may still be working.
 # TYPE observerd_locks_overstayed_total counter
 observerd_locks_overstayed_total{mode="exclusive",predicate="processing",provider="memory",subject="audit"} 1
 `

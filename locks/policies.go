@@ -240,7 +240,7 @@ func (p *policies) enter(d Descriptor) error {
 	defer p.mu.Unlock()
 	for _, rule := range p.rules {
 		if rule.PerNode > 0 && rule.covers(d) && p.held[rule.Name] >= rule.PerNode {
-			return &PolicyError{d, rule.Name, rule.because(fmt.Sprintf("this process holds %d such locks, and may hold no more", rule.PerNode))}
+			return &PolicyError{d, rule.Name, rule.because(fmt.Sprintf("this process holds %d such locks, which is the maximum", rule.PerNode))}
 		}
 	}
 	p.count(d, 1)

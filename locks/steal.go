@@ -147,7 +147,7 @@ func (p Policy) checkStealBy() string {
 	case slices.Contains(p.StealBy, ""):
 		return "a node that may steal has no name"
 	case p.isStolenByNobody() && len(p.StealBy) > 1:
-		return "it lets nobody steal, and names nodes that may; set one of both"
+		return "steal-by has nobody and names of nodes; use one of both"
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func (c observerCommands) backfill() *cobra.Command {
 	b := &backfiller{cli: c.cli}
 	cmd := &cobra.Command{
 		Use:   "backfill ID",
-		Short: "Read a range of the source again, beside the polls",
+		Short: "Read a range of the source again while polls continue",
 		Long: `Read a range of an observer's source in small steps, each under the lock of its
 type and in the same commits as a poll. Nodes poll in between, and no row becomes
 an event twice: observed rows are recognised.
@@ -38,7 +38,7 @@ Use it for rows before the start of an observer, and for rows whose timestamp wa
 back. To continue an interrupted backfill, run the command again without --from and
 --to, on any host.`,
 		Example: `  observerd observers backfill warehouse-orders --from 2026-01-01 --rate 2000
-  observerd observers backfill warehouse-orders            go on with it
+  observerd observers backfill warehouse-orders            continue it
   observerd observers backfill warehouse-orders --status
   observerd observers backfill warehouse-orders --cancel`,
 		Args:              takes(1, 1),
@@ -67,7 +67,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 	case *b.timeout < 0:
 		return usageError{errors.New("--timeout is negative; use 0 for never")}
 	case b.cancel && b.status, (b.cancel || b.status) && (b.from != "" || b.to != "" || b.rate > 0):
-		return usageError{errors.New("--cancel and --status stand alone")}
+		return usageError{errors.New("--cancel and --status exclude other flags")}
 	}
 	for _, bound := range []struct {
 		flag, text string

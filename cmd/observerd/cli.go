@@ -34,6 +34,8 @@ type cli struct {
 	presets  map[string]string
 	logLevel string
 	version  bool
+	// warned says that the warnings of the configuration were printed: a command may read it again.
+	warned bool
 	// began says that the command line was understood: what fails from then
 	// on is not the fault of its form.
 	began bool
@@ -208,7 +210,10 @@ func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
 // warnings and goes on.
 func (c *cli) configure() (*config.Config, error) {
 	cfg, warnings, err := c.loadConfig()
-	warn(c.stderr, warnings)
+	if !c.warned {
+		warn(c.stderr, warnings)
+	}
+	c.warned = true
 	return cfg, err
 }
 

@@ -215,7 +215,7 @@ func (d *deadChoice) parse(args []string) error {
 	}
 	switch choices {
 	case 0:
-		return usageError{errors.New("say which records: the numbers that 'observerd dead list' shows, --observer ID, --sink ID, or --all")}
+		return usageError{errors.New("name the records: use the numbers that 'observerd dead list' shows, --observer ID, --sink ID, or --all")}
 	case 1:
 		return nil
 	}
@@ -238,7 +238,7 @@ func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin
 	found := append(each(rows, recordOf), each(parked, recordOfParked)...)
 	for _, id := range d.records {
 		if err == nil && !slices.ContainsFunc(found, func(r deadRecord) bool { return r.Record == id }) {
-			err = codeError{exitUsage, fmt.Errorf("there is no record %s; 'observerd dead list' has those that there are", id)}
+			err = codeError{exitUsage, fmt.Errorf("there is no record %s; 'observerd dead list' lists the existing ones", id)}
 		}
 	}
 	return rows, parked, now, err
@@ -334,7 +334,7 @@ func said(r retriedRecord) string {
 	case admin.RetryRefused:
 		return r.Sink + " refuses it: " + r.Reason
 	case admin.RetryWaits:
-		return "waits for the relay of " + r.Sink + ", which delivers it later; 'observerd sinks list' says how that does"
+		return "waits for the relay of " + r.Sink + ", which delivers it later; 'observerd sinks list' shows the progress"
 	}
 	return "has no key to read it by: " + r.Reason
 }

@@ -46,7 +46,7 @@ the Java nodes to see all of them.`,
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 30*time.Second)
 	watch := cmd.Flags().Duration("watch", defaultWatch, "how long to watch INT_LOCK; 0 looks once")
-	strict := cmd.Flags().Bool("strict", false, "take warnings for problems")
+	strict := cmd.Flags().Bool("strict", false, "treat warnings as problems")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *watch < 0 {
 			return usageError{errors.New("--watch is negative")}

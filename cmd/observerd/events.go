@@ -84,7 +84,7 @@ func (c *cli) tail(ctx context.Context, timeout time.Duration, o admin.TailOptio
 		case !admin.NotStarted(err):
 			return err
 		case !o.Follow:
-			return fmt.Errorf("%w; use -f to wait for that", err)
+			return fmt.Errorf("%w; use -f to wait for it", err)
 		case !said:
 			fmt.Fprintf(c.stderr, "waiting: %v\n", err)
 		}

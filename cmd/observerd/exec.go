@@ -201,7 +201,7 @@ func (e *execution) closeLocks(ctx context.Context, m *locks.Manager) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if closed := m.Close(ctx); closed != nil {
-		fmt.Fprintf(e.stderr, "observerd: the lock may stand until its TTL is over: %v\n", closed)
+		fmt.Fprintf(e.stderr, "observerd: the lock may remain until its TTL ends: %v\n", closed)
 	}
 }
 
@@ -230,7 +230,7 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 	case released != nil:
 		// Another may have taken it: that the lease was trusted to the end says nothing of an
 		// operator, or of a database that went back.
-		return codeError{exitLost, fmt.Errorf("whether this process still held %s is not known, nor whether it was released: it may stand until its TTL is over; the command ended with %d: %w",
+		return codeError{exitLost, fmt.Errorf("whether this process still held %s is not known, nor whether it was released: it may remain until its TTL ends; the command ended with %d: %w",
 			l.Descriptor(), code, released)}
 	case noted != nil:
 		return codeError{exitUnavailable, fmt.Errorf("the command ended with %d, which is not noted at %s, so the issue comes again: %w", code, l.Descriptor(), noted)}
@@ -244,7 +244,7 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 // lossText says what has become of a lock that is not held any more.
 func lossText(errs ...error) string {
 	if errors.Is(errors.Join(errs...), locks.ErrHeldTooLong) {
-		return "held for as long as it may be"
+		return "held for its max-hold"
 	}
 	return "lost"
 }

@@ -89,7 +89,7 @@ func (c *cli) whereToAsk(ctx context.Context, limit time.Duration) (place, error
 	switch {
 	case errors.As(err, &mistakes):
 		return place{}, &config.Error{Problems: append(mistakes.Problems, config.Problem{
-			Text:   "healthcheck: no running node says where to ask instead: " + unknown.Error(),
+			Text:   "healthcheck: no running node was found to ask instead: " + unknown.Error(),
 			Unread: errors.Is(err, config.ErrUnread), Denied: errors.Is(err, fs.ErrPermission),
 		})}
 	case err != nil:
@@ -133,10 +133,10 @@ func reach(h config.HTTP) (place, error) {
 	case h.Listen == "":
 		return place{}, refused("http", "there is nothing to ask, because http.listen is empty and http.socket is not set; set one of them")
 	case port == "0":
-		return place{}, refused("http.listen", "http.listen has port 0, and only the node knows which one it has got; use a port, or http.socket")
+		return place{}, refused("http.listen", "http.listen has port 0, and only the node knows the port that it uses; set a port, or http.socket")
 	case !h.Plain():
 		return place{}, refused("http.web-config", "http.listen asks for TLS or a password (http.web-config), and this command has neither; "+
-			"use http.socket as well, such as /run/observerd/http.sock, and it asks there")
+			"set http.socket as well, such as /run/observerd/http.sock: it is asked there")
 	}
 	return place{Network: "tcp", Address: net.JoinHostPort(ownAddress(host), port)}, nil
 }
@@ -179,7 +179,7 @@ func (p place) ask(ctx context.Context, c check) error {
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s (%s, %d)", answer, p, response.StatusCode)
 	case answer != c.answer:
-		return errors.New(p.String() + " answers, but not as observerd does: does another program listen there?")
+		return errors.New(p.String() + " answers, but not as observerd: does another program listen there?")
 	}
 	return nil
 }

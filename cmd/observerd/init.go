@@ -62,8 +62,8 @@ keep it out of the list of processes as well, name a file with --password-file.`
 	flags := cmd.Flags()
 	flags.StringVarP(&r.options.Out, "out", "o", "", "write this `file`, which only its owner may read; default: stdout")
 	flags.BoolVar(&r.force, "force", false, "overwrite the file of --out")
-	flags.StringArrayVar(&r.options.Tables, "table", nil, "take only tables of this `name`, in which * and ? stand for letters; may be repeated")
-	flags.StringVar(&r.options.PasswordFile, "password-file", "", "a `file` that holds the password")
+	flags.StringArrayVar(&r.options.Tables, "table", nil, "take only tables of this `name`, in which * and ? match letters; may be repeated")
+	flags.StringVar(&r.options.PasswordFile, "password-file", "", "a `file` with the password")
 	return cmd
 }
 
@@ -136,7 +136,7 @@ func passwordIn(path string) (string, error) {
 	}
 	password := strings.TrimRight(string(text), "\r\n")
 	if password == "" {
-		return "", usageError{errors.New("--password-file: the file is empty; write the password into it")}
+		return "", usageError{errors.New("--password-file: the file is empty; it must contain the password")}
 	}
 	return password, nil
 }
@@ -179,7 +179,7 @@ func (r *initRun) checkOut() error {
 }
 
 func exists(path string) error {
-	return usageError{fmt.Errorf("%s exists already; name another file, or write over it with --force", path)}
+	return usageError{fmt.Errorf("%s exists already; name another file, or overwrite it with --force", path)}
 }
 
 // writeOwn writes a file that nobody else may read. One that was there keeps its

@@ -68,7 +68,7 @@ used, so limits per node are not checked.`,
 	cmd.Flags().StringVar(&p.text, "lock", "", "the lock to judge, as `lock:MODE:SUBJECT:PREDICATE:RESOURCE:…`")
 	cmd.Flags().DurationVar(&p.ttl, "ttl", 0, "the TTL that it asks for")
 	cmd.Flags().StringArrayVar(&p.metadata, "metadata", nil, "its metadata, as `name=value`; repeat it")
-	return group("policy", "Look at the policies of locks", cmd)
+	return group("policy", "Show the policies of locks", cmd)
 }
 
 func (p *policyCheck) run(cmd *cobra.Command, _ []string) error {

@@ -47,7 +47,7 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 	flags.StringArrayVar(&f.Below, "below", nil, "the first `name` of the resources, for a lock and all below it; repeat it for the next one")
 	flags.StringVar(&f.Node, "node", "", "the holder's name")
 	flags.DurationVar(&f.OlderThan, "older-than", 0, "the least time since the lock was taken")
-	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease is over, and that nobody has taken since")
+	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease has ended, and that no one has taken since")
 	flags.IntVar(&f.Limit, "limit", 100, "the most that are listed")
 	watch := watchFlag(cmd)
 	output, timeout, provider := outputFlag(cmd), timeoutFlag(cmd, operateTimeout), providerFlag(cmd)

@@ -172,7 +172,7 @@ func (c observerCommands) doAll(ctx context.Context, operator *admin.Operator, i
 func checkSelection(s admin.Selection, typed bool) error {
 	switch {
 	case s.All && (typed || len(s.IDs) > 0):
-		return usageError{errors.New("--all stands alone; leave out the other observers")}
+		return usageError{errors.New("--all excludes names of observers; leave them out")}
 	case typed && s.Type == "":
 		return usageError{errors.New("--type is empty; use a type, or --all")}
 	case !s.All && !typed && len(s.IDs) == 0:
@@ -207,7 +207,7 @@ exceeds it is refused again.`,
 		case refused.Accepted:
 			return false, "was accepted already, the " + refused.Next + " does it: " + refused.Text, nil
 		}
-		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the %s do it?", id, refused.Text, refused.Next)); err != nil {
+		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Approve it for the %s?", id, refused.Text, refused.Next)); err != nil {
 			return false, "", err
 		}
 		return true, "accepted, the " + refused.Next + " does it: " + refused.Text, operator.Accept(ctx, id, by, refused)
@@ -253,7 +253,7 @@ func resetQuestion(id string, o admin.ResetOptions) string {
 	case o.Forget:
 		return fmt.Sprintf("Reset %s and make an event of every row again?", id)
 	case o.KeepCursor:
-		return fmt.Sprintf("Let %s go on at its cursor with another query, or other columns?", id)
+		return fmt.Sprintf("Continue %s at its cursor with another query, or other columns?", id)
 	}
 	return fmt.Sprintf("Reset %s and read its source from the beginning?", id)
 }

@@ -39,7 +39,7 @@ of the cluster do not change; a running node delivers the events.`,
 		ValidArgsFunction: c.completeObserver,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !p.once && !p.dry {
-				return usageError{errors.New("use --once to poll once now, or --dry-run to write nothing; 'observerd run' polls again and again")}
+				return usageError{errors.New("use --once to poll once now, or --dry-run to write nothing; 'observerd run' polls repeatedly")}
 			}
 			if p.limit < 0 {
 				return usageError{errors.New("--limit is negative; use 0 for all")}
@@ -81,7 +81,7 @@ func (p *poller) dryRun(ctx context.Context, operator *admin.Operator, id string
 func printDryRun(w io.Writer, d admin.DryRun) error {
 	fmt.Fprintf(w, "observer %s (type %s, detect %s): source %s, from %s\n", d.Observer, d.Type, d.Detect, d.Source, cmp.Or(d.From, beginning))
 	if d.Blank {
-		fmt.Fprintln(w, "the coordination database remembers nothing yet, so every row is new")
+		fmt.Fprintln(w, "the coordination database is empty, so every row is new")
 	}
 	if d.SQL != "" {
 		fmt.Fprintf(w, "\nSQL:\n%s;\n", d.SQL)

@@ -32,7 +32,7 @@ func (c *cli) quickFlags(cmd *cobra.Command) *quickRun {
 	flags.StringArrayVar(&q.options.Tables, "table", nil, "with --source: a `table` to poll; repeat it for more; default: those that 'observerd init' chooses")
 	flags.StringVar(&q.options.Timestamp, "timestamp", "", "with --table: the `column` that says when a row changed")
 	flags.StringSliceVar(&q.options.Key, "key", nil, "with --table: the `columns` that identify a row, with commas between; default: the primary key")
-	flags.StringVar(&q.options.PasswordFile, "password-file", "", "with --source: a `file` that holds the password")
+	flags.StringVar(&q.options.PasswordFile, "password-file", "", "with --source: a `file` with the password")
 	return q
 }
 

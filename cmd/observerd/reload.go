@@ -228,7 +228,7 @@ func unanswered(ctx context.Context, waits bool) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case waits:
-		return codeError{exitUnavailable, errors.New("the new configuration is at work, but the node waits for its coordination database; its log says why")}
+		return codeError{exitUnavailable, errors.New("the new configuration is in use, but the node waits for its coordination database; its log says why")}
 	}
-	return errors.New("the node has not said within --timeout how the reload went; its log may")
+	return errors.New("the node has not reported the result of the reload within --timeout; see its log")
 }

@@ -129,12 +129,12 @@ func dialReload(ctx context.Context, pid int) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", name)
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		return nil, fmt.Errorf("process %d does not listen: it has ended, has only begun, is no node, or is in a container; call the command in there", pid)
+		return nil, fmt.Errorf("process %d does not listen: it has ended, is starting, is not a node, or runs in a container; run the command in that container", pid)
 	case err != nil:
 		return nil, err
 	}
 	if server, err := peer(conn); err != nil || int(server.Pid) != pid {
-		return nil, errors.Join(fmt.Errorf("another process listens in the place of process %d", pid), err, conn.Close())
+		return nil, errors.Join(fmt.Errorf("another process listens instead of process %d", pid), err, conn.Close())
 	}
 	return conn, nil
 }

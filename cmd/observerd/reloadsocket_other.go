@@ -14,7 +14,7 @@ func serveReloads(context.Context, *atomic.Pointer[nodeProcess], chan<- reloadAs
 	return func() {}, nil
 }
 
-var errNeedsLinux = errors.New("this needs Linux; send SIGHUP in its place, and look into the log of the node")
+var errNeedsLinux = errors.New("this needs Linux; send SIGHUP instead, and read the log of the node")
 
 func runningNodes(context.Context) ([]nodeProcess, error) { return nil, errNeedsLinux }
 

@@ -148,7 +148,7 @@ func samplePath(cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if src.URL.Dialect() != config.SQLite {
-		return "", usageError{errors.New("--with-sample: the source " + sampleSource + " is no SQLite file; the sample warehouse is one")}
+		return "", usageError{errors.New("--with-sample: the source " + sampleSource + " is not an SQLite file; the sample warehouse is one")}
 	}
 	return src.URL.Path(), nil
 }

@@ -147,14 +147,14 @@ again once the next event of the stream is stored.
 
 First find out why they differ: another cluster may feed this target, or the target was
 restored and lacks events that are in the log.`,
-		Example: `  observerd sinks adopt inbox --stream warehouse-orders --reason "INC-4711, the target was made anew"`,
+		Example: `  observerd sinks adopt inbox --stream warehouse-orders --reason "INC-4711, the target was recreated"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
-		question := fmt.Sprintf("Let %s go on from the offset of %s, whatever the sink holds?", stream, id)
+		question := fmt.Sprintf("Continue %s from the offset of %s, whatever the sink holds?", stream, id)
 		if err := observerCommands(c).confirm(ctx, yes, question); err != nil {
 			return false, "", err
 		}
 		changed, err := operator.AdoptSink(ctx, id, stream, by)
-		return changed, either(changed, "goes on from the offset of "+stream, "was told so already, and has stored nothing since"), err
+		return changed, either(changed, "continues from the offset of "+stream, "was adopted already, and has stored nothing since"), err
 	})
 	cmd.Flags().StringVar(&stream, "stream", "", "the `stream`, which is the id of its observer")
 	_ = cmd.MarkFlagRequired("stream")

@@ -352,6 +352,6 @@ func (s *supervisor) refused(why error, asked ...reloadAsk) {
 	s.reloads.Set(exitCode(why), s.present.at)
 	s.manager.Reloaded(summary(why))
 	for _, asks := range asked {
-		asks.answers <- reloadAnswer{ExitCode: exitCode(why), Why: "the node has refused the new configuration, and goes on with the former one: " + summary(why)}
+		asks.answers <- reloadAnswer{ExitCode: exitCode(why), Why: "the node has refused the new configuration, and keeps the former one: " + summary(why)}
 	}
 }

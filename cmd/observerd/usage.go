@@ -27,9 +27,9 @@ func takes(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return fmt.Errorf("%s is missing; use '%s'", names[len(args)], form)
 		case len(args) > most && most == 0:
-			return fmt.Errorf("%s is too much: the command takes no argument; use '%s'", quoted(args[0]), form)
+			return fmt.Errorf("unexpected argument %s: the command takes none; use '%s'", quoted(args[0]), form)
 		case len(args) > most:
-			return fmt.Errorf("%s is too much; use '%s'", quoted(args[most]), form)
+			return fmt.Errorf("unexpected argument %s; use '%s'", quoted(args[most]), form)
 		}
 		return nil
 	}

@@ -75,7 +75,7 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 	v.output = outputFlag(cmd)
 	v.timeout = timeoutFlag(cmd, 15*time.Second)
 	cmd.Flags().BoolVar(&v.offline, "offline", false, "check only the configuration, connect to nothing")
-	cmd.Flags().BoolVar(&v.strict, "strict", false, "take warnings for mistakes")
+	cmd.Flags().BoolVar(&v.strict, "strict", false, "treat warnings as mistakes")
 	cmd.Flags().BoolVar(&v.sql, "sql", true, "show the SQL of the polls of each observer, and its plan")
 	cmd.Flags().BoolVar(&v.fullSQL, "full-sql", false, "show the SQL as it is sent, with the conversions and length guards of columns")
 	cmd.Flags().IntVar(&v.sample, "sample", 3, "show so many of the first `rows` of each observer as events, and count its history; 0: do neither")

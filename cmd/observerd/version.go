@@ -127,7 +127,7 @@ func (c *cli) migrateStatus() *cobra.Command {
 				return err
 			}
 		case schema.State == admin.SchemaAbsent:
-			fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' makes it")
+			fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' creates it")
 		default:
 			fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)
 		}

@@ -193,7 +193,7 @@ func (i *initialiser) draft(ctx context.Context) error {
 		switch {
 		case d.doubt != "":
 		case active == maxDrafted:
-			d.doubt = fmt.Sprintf("Commented out because %d observers are enough for a beginning.", maxDrafted)
+			d.doubt = fmt.Sprintf("Commented out because %d observers are enough to begin with.", maxDrafted)
 			d.reason = fmt.Sprintf("the %d tables above are better", maxDrafted)
 		default:
 			if err := i.try(ctx, d); err != nil {
@@ -237,7 +237,7 @@ func choose(tables []source.Table, patterns []string) ([]source.Table, error) {
 		for n, t := range tables {
 			matches, err := matchesTable(pattern, t)
 			if err != nil {
-				return nil, ArgumentError{fmt.Errorf("--table %q is not a pattern; use a name, or * and ? in the place of letters", pattern)}
+				return nil, ArgumentError{fmt.Errorf("--table %q is not a pattern; use a name, with * and ? for letters", pattern)}
 			}
 			chosen[n], found = chosen[n] || matches, found || matches
 		}

@@ -76,8 +76,8 @@ func newDraft(t source.Table, now time.Time) draft {
 	}
 	switch {
 	case !isNamed(t):
-		d.doubt = "Commented out because no table can be given with such a name: use a query in the place of table."
-		d.reason = "no table can be given with such a name"
+		d.doubt = "Commented out because table does not accept such a name: use query instead."
+		d.reason = "table does not accept such a name"
 	case t.View && len(t.Key) == 0:
 		d.doubt = "Commented out because a view has no primary key: set key to columns that identify a row."
 		d.reason = "a view has no primary key"
@@ -104,8 +104,7 @@ func isNamed(t source.Table) bool {
 // overlap is for sources that show their open transactions, and for the others.
 func (d *draft) overlap(exact bool) {
 	if d.withOverlap = d.time != nil && !exact; d.withOverlap {
-		d.note("The database does not show its open transactions to this account, so a row is lost that is committed more than the time of overlap after its %s: "+
-			"use a time that is longer than any transaction.", d.time.Name)
+		d.note("Open transactions are not visible here. Set overlap longer than your longest transaction, or rows that commit later after their %s are missed.", d.time.Name)
 	}
 }
 
@@ -125,23 +124,23 @@ func (d *draft) byTime() {
 	c := d.best
 	d.time, d.detect = c, c.detectBy()
 	if d.detect == config.DetectNew {
-		d.note("%s says when a row was made, so later changes of it are not seen: with a column that says when a row changed, write detect: change; "+
-			"without, detect: snapshot reads all rows.", c.Name)
+		d.note("%s is the time when a row was created, so later changes are not seen: with a column for the time of a change, use detect: change; "+
+			"otherwise detect: snapshot, which reads all rows.", c.Name)
 	}
 	switch {
 	case c.Date:
 		d.reconcileAt = reconcileAt
-		d.note("Warning: %s is a date without a time of day, and polls do not see a row that is written later with an earlier one; "+
-			"reconcile-at looks for such rows once a day.", c.Name)
+		d.note("Warning: %s is a date without a time of day, and polls miss rows that are written later with an earlier one; "+
+			"reconcile-at finds such rows once a day.", c.Name)
 	case !c.Kept():
 		d.reconcileAt = reconcileAt
-		d.note("Warning: no default, trigger or ON UPDATE is seen that sets %s, and polls do not see a row that is written later with an earlier one; "+
-			"reconcile-at looks for such rows once a day. If every writer sets it, remove that.", c.Name)
+		d.note("Warning: no default, trigger or ON UPDATE sets %s, and polls miss rows that are written later with an earlier one; "+
+			"reconcile-at finds such rows once a day. Remove it if every writer sets the column.", c.Name)
 	case d.detect == config.DetectChange && c.OnUpdate != source.Yes && c.Trigger != source.Yes:
-		d.note("Its default sets %s of a new row; a change is seen if its writer sets it again. If some do not, use detect: snapshot.", c.Name)
+		d.note("The default sets %s of new rows; changes are seen only if writers set it. If some do not, use detect: snapshot.", c.Name)
 	}
 	if c.Indexed == source.No {
-		d.note("Warning: no index begins with %s, so every poll reads the whole table; one on (%s) would help.",
+		d.note("Warning: no index begins with %s, so every poll reads the whole table; create one on (%s).",
 			c.Name, strings.Join(append([]string{c.Name}, d.table.Key...), ", "))
 	}
 }
@@ -149,7 +148,7 @@ func (d *draft) byTime() {
 // byRows is for a table without a time of its changes that may be chosen.
 func (d *draft) byRows() {
 	t := d.table
-	why := "no column is seen that says when a row was written"
+	why := "no column has the time when a row was written"
 	switch {
 	case d.best == nil:
 		d.reason = why
@@ -169,18 +168,18 @@ func (d *draft) byRows() {
 	}
 	switch {
 	case t.Rows >= 0 && t.Rows < source.ManyRows:
-		d.note("Every poll reads all rows, and notices rows that are gone, because %s and the table is small.", why)
+		d.note("Every poll reads all rows, and reports deleted ones, because %s and the table is small.", why)
 		if d.best != nil {
 			d.note("Uncomment the lines below only if each write of a row sets %s to the present time.", d.best.Name)
 		}
 	case d.best != nil && d.best.meaning() > source.Unsaid:
 		d.time, d.detect, d.reconcileAt = d.best, d.best.detectBy(), reconcileAt
-		d.doubt = fmt.Sprintf("Commented out because %s, and the table is not known to be small, so that detect: snapshot would read many rows in every poll: "+
+		d.doubt = fmt.Sprintf("Commented out because %s, and the table may be large, so that detect: snapshot would read many rows in every poll: "+
 			"uncomment it only if each write of a row sets %s to the present time.", why, d.best.Name)
 	case t.Rows < 0:
 		d.doubt = "Commented out because " + why + ", and its size is not known: detect: snapshot reads all rows in every poll."
 	default:
 		d.doubt = "Commented out because " + why + ", and detect: snapshot would read all its rows in every poll; " +
-			"name such a column at timestamp, with detect: change and reconcile-at."
+			"set timestamp to such a column, with detect: change and reconcile-at."
 	}
 }

@@ -80,9 +80,9 @@ func (i *initialiser) render() Initial {
 	i.renderSource(&p, text, variables)
 	made.Active = len(only(i.drafts, func(d draft) bool { return d.doubt == "" }))
 	made.Doubtful = len(i.drafts) - made.Active
-	p.comment("", "Observers that are commented out need a decision, which stands beside them.")
+	p.comment("", "Observers that are commented out need a decision; the comment names it.")
 	if made.Active == 0 {
-		p.comment("", "None is switched on: remove [] before you uncomment one.")
+		p.comment("", "None is enabled: remove [] before you uncomment one.")
 		p.line("observers: []")
 	} else {
 		p.line("observers:")
@@ -93,7 +93,7 @@ func (i *initialiser) render() Initial {
 	}
 	p.line("sinks:\n  - id: screen\n    type: stdout\n")
 	p.comment("", "Each turn of a type is up to four lines of the log, also without events: with 14 types that are polled every 30 s, 86,000 a day. "+
-		"quiet logs turns with events or errors, and sums the rest up each hour:")
+		"quiet logs turns with events or errors, and sums up the rest each hour:")
 	p.line("# log: {cycles: quiet}")
 	made.Text = p.String()
 	return made
@@ -122,13 +122,13 @@ func (i *initialiser) renderSource(p *page, text string, variables []string) {
 	}
 	switch {
 	case len(variables) > 0:
-		p.comment("    ", "Or leave the password out of the URL, and write it as it is into a file that only observerd may read:")
+		p.comment("    ", "Or omit the password from the URL, and put it unencoded into a file that only observerd may read:")
 		p.line("    # password-file: /run/secrets/%s", i.name)
 	case i.PasswordFile == "" && i.url.Dialect() != dburl.SQLite:
-		p.comment("    ", "The URL holds no password. If one is needed, name a file that holds it:")
+		p.comment("    ", "The URL has no password. If one is needed, name a file with it:")
 		p.line("    # password-file: /run/secrets/%s", i.name)
 	}
-	p.comment("    ", "The zone of timestamps that do not name their own:")
+	p.comment("    ", "The time zone of timestamps without one:")
 	p.line("    timezone: UTC\n")
 }
 

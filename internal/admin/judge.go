@@ -38,15 +38,15 @@ func judge(o config.Observer, d source.Description) []Finding {
 	}
 	switch {
 	case from != "" && readsAll:
-		j.warn("no read goes on from %s, so one statement reads all of %s, however long that takes", from, where)
+		j.warn("no read can continue from %s, so one statement reads all of %s, however long that takes", from, where)
 	case from != "":
-		j.warn("no read goes on from %s, so the rows of %s that share a timestamp have to fit into one poll, and one statement reads those without any", from, where)
+		j.warn("no read can continue from %s, so the rows of %s that share a timestamp have to fit into one poll, and one statement reads those without any", from, where)
 	case !readsAll || d.KeyOrdered:
 	case d.Table == "":
-		j.warn("one statement reads all rows of the query, however long that takes; of a table whose key has an index, a poll reads what it has time for, and the next one goes on")
+		j.warn("one statement reads all rows of the query, however long that takes; of a table whose key has an index, a poll reads what it has time for, and the next one continues")
 	default:
 		j.warn("no index serves the key %[1]s of %[2]s, so one statement reads all of it, however long that takes: "+
-			"with an index on (%[1]s), of columns that are NOT NULL, a poll reads what it has time for, and the next one goes on", key, where)
+			"with an index on (%[1]s), of columns that are NOT NULL, a poll reads what it has time for, and the next one continues", key, where)
 	}
 	for _, text := range d.Warnings {
 		j.warn("%s", text)
@@ -60,7 +60,7 @@ func judge(o config.Observer, d source.Description) []Finding {
 
 // hides says what a business date as timestamp does.
 const hides = "polls do not see a row that is written later with an earlier one: " +
-	"name a column that says when the row was written, or use reconcile-at, to look for such rows once a day"
+	"use a column with the time when the row was written, or reconcile-at, which finds such rows once a day"
 
 // mayHide reports whether nothing finds the rows that an observer has passed.
 func mayHide(o config.Observer) bool {

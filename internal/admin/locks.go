@@ -106,7 +106,7 @@ func (s LockSystem) Sweep(ctx context.Context, unused time.Duration) (removed in
 			removed, err = sweep(ctx, s.Config.Locks.Region, time.Now().Add(-unused))
 			return err
 		}
-		return lacks(p, "has nothing to sweep: what holders leave ends by itself, or nodes remove it")
+		return lacks(p, "has nothing to sweep: abandoned locks expire, or nodes remove them")
 	})
 	return removed, err
 }

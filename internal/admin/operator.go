@@ -128,5 +128,5 @@ func (op *Operator) ready(ctx context.Context) error {
 }
 
 func absent(cfg *config.Config) error {
-	return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", wiring.ErrAbsent, cfg.Database.URL.Path())
+	return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' create it", wiring.ErrAbsent, cfg.Database.URL.Path())
 }

@@ -67,8 +67,8 @@ sinks: [{id: screen, type: stdout}]
 `, lockdbtest.SQLite(t), url))
 	report := admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	for _, want := range []string{
-		"no read goes on from a key with column k of type regclass, so one statement reads all of public.named",
-		"no read goes on from a key with column k of type regclass, so the rows of public.named that share a timestamp have to fit into one poll",
+		"no read can continue from a key with column k of type regclass, so one statement reads all of public.named",
+		"no read can continue from a key with column k of type regclass, so the rows of public.named that share a timestamp have to fit into one poll",
 		"an index on (at, id) would help",
 	} {
 		if text := fmt.Sprintf("%+v", report.Findings); !strings.Contains(text, want) {

@@ -147,7 +147,7 @@ var errNoAnswer = errors.New("the coordination database does not answer")
 
 // errNoPrimary is the answer of readiness where a standby or a read-only server
 // answers. Others of the URL may be down.
-var errNoPrimary = errors.New("the coordination database cannot be used: a standby answers, and no primary lets the node in")
+var errNoPrimary = errors.New("the coordination database is unavailable: a standby answers, and no primary accepts the node")
 
 // ready is asked by /readyz. Its errors are for everyone.
 func (a *App) ready(ctx context.Context) error {

@@ -67,7 +67,7 @@ func (a *App) Doing() string {
 	now := a.now()
 	switch {
 	case now.failed != nil:
-		return "Ends, because it cannot go on: the log says why"
+		return "Ending after a failure; see the log"
 	case now.stopping:
 		return "Stopping: polls finish or abandon their chunk, leases are given back"
 	case now.migrating:
@@ -75,7 +75,7 @@ func (a *App) Doing() string {
 	case now.waiting != nil:
 		return "Waits for the coordination database" + obstacle(now.waiting)
 	case !now.began:
-		return "Starting: looks at the coordination database"
+		return "Starting: reading the coordination database"
 	case a.parts.schedule.Waiting():
 		return "Waits for the coordination database, which does not answer"
 	case !closed(a.Polling()):
@@ -103,7 +103,7 @@ func obstacle(err error) string {
 	case sqldb.Refusal(err) != "":
 		return ": " + sqldb.Refusal(err) + "; the log says more"
 	case errors.Is(err, sqldb.ErrReadOnly):
-		return ": a standby answers, and no primary lets the node in; the log says more"
+		return ": a standby answers, and no primary accepts the node; see the log"
 	case sqldb.Unavailable(err):
 		return ", which does not answer; the log says more"
 	}

@@ -146,7 +146,7 @@ func TestBadWebConfigs(t *testing.T) {
 		"unknown key":        {"basic_auth_users: {}\nhunter2: 1", ":2:1: a key or value cannot be read"},
 		"old TLS":            {"tls_server_config: {cert_file: server.pem, key_file: server.key, min_version: TLS10}", ":1:79: TLS before 1.2 is not safe"},
 		"two documents":      {"rate_limit: {burst: 1}\n---\nhunter2: 1", "a second document begins here"},
-		"list":               {"- hunter2", "this is not a web configuration; write keys such as tls_server_config"},
+		"list":               {"- hunter2", "this is not a web configuration; use keys such as tls_server_config"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (c observerChecker) checkRedaction(at, name, how string, o Observer) {
 func (c observerChecker) readHashKey(file string, o *Observer, hashes bool) {
 	switch set := c.IsSet(file); {
 	case !set && hashes:
-		c.Reject(file, "redact-key-file is missing; use the name of a file that holds the key of the hashes, such as the output of 'openssl rand -hex 32'")
+		c.Reject(file, "redact-key-file is missing; name a file with the key of the hashes, such as the output of 'openssl rand -hex 32'")
 	case set && !hashes:
 		c.Reject(file, "redact hashes no column; remove it")
 	case set:

@@ -79,7 +79,7 @@ func (c observerChecker) checkReconcile(path string, o *Observer) {
 	case o.Detect == DetectSnapshot && c.OK(path+".detect"):
 		c.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
 	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && c.OK(window):
-		c.Warn(window, "a window of less than an hour finds almost nothing; use for example 720h, or 0 for everything")
+		c.Warn(window, "a window of less than an hour is too short; use for example 720h, or 0 for everything")
 	}
 }
 

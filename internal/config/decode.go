@@ -116,7 +116,7 @@ func (d decoder) text(p place, written string) (ok bool) {
 	}
 	why := setScalar(p, text)
 	if _, ok := p.value.Interface().(field.Template); ok && why != "" && text != written {
-		why = "with the values of its variables this cannot be used; write them out to see why" // It may repeat them.
+		why = "with the values of its variables this is invalid; replace the variables with their values to see why" // It may repeat them.
 	}
 	if why != "" {
 		d.Reject(p.at, why)

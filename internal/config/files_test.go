@@ -132,8 +132,8 @@ warning: b.yaml, a.yaml: there are no sinks, so events stay in the event log; ad
 		"syntax": {map[string]string{"a.yaml": "a: [", "b.yaml": "", "c.yaml": "log: {level: loud}"}, []string{"a.yaml", "b.yaml", "c.yaml", "d.yaml", "e"},
 			`a.yaml:1:1: did not find expected node content; use a value here, or quote it
 b.yaml:1:1: the file is empty; start from the config.yaml that is shipped
-d.yaml: the file does not exist; use a first one with 'observerd init URL', or name the right file
-e: the file does not exist; use a first one with 'observerd init URL', or name the right file
+d.yaml: the file does not exist; create one with 'observerd init URL', or name another file
+e: the file does not exist; create one with 'observerd init URL', or name another file
 `},
 		"a file twice":    {map[string]string{"a.yaml": platform}, []string{"a.yaml", "a.yaml"}, "a.yaml: this file is named twice; name it once\n"},
 		"another ending":  {map[string]string{"a.yaml": platform, "b.yml": red}, []string{""}, `"b.yml" is not read, as its name does not end in .yaml; rename it, or move it away` + "\n"},

@@ -117,13 +117,13 @@ func (l *loader) readFile(path string) file {
 	text, info, why := yamlfile.Read(path)
 	if why != nil {
 		if why.Missing {
-			why.Text = "the file does not exist; use a first one with 'observerd init URL', or name the right file"
+			why.Text = "the file does not exist; create one with 'observerd init URL', or name another file"
 		}
 		l.RejectFile("", *why)
 		return file{path: path}
 	}
 	root := l.Document(text, "the file is empty; start from the config.yaml that is shipped",
-		"the file is not a mapping; write keys such as database: and sources:")
+		"the file is not a mapping; use keys such as database: and sources:")
 	return file{path, info, root}
 }
 

@@ -208,7 +208,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{
 		dir:                             dir + ": no file in this folder has a name that ends in .yaml; add one, or name the right folder",
-		filepath.Join(dir, "none.yaml"): filepath.Join(dir, "none.yaml") + ": the file does not exist; use a first one with 'observerd init URL', or name the right file",
+		filepath.Join(dir, "none.yaml"): filepath.Join(dir, "none.yaml") + ": the file does not exist; create one with 'observerd init URL', or name another file",
 		"/dev/zero":                     "/dev/zero: the file is larger than 1 MiB; name the right file",
 	} {
 		if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err == nil || err.Error() != want {

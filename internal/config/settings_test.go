@@ -209,7 +209,7 @@ func TestBadSettings(t *testing.T) {
 		"no section":                {url + "deep: {tls: a}", "config.yaml:10:17: tls is a section; set its keys below it"},
 		"a template of nothing":     {url + "body: 'a {{.Stream'", "config.yaml:10:11: line 1 of this template: unclosed action; use for example {{.Stream}}"},
 		"a template of two lines":   {url + "body: \"a\\n{{nothing .}}\"", `config.yaml:10:11: line 2 of this template: function "nothing" not defined; use`},
-		"a template's variable":     {url + "body: ${NO_TEMPLATE}", "config.yaml:10:11: with the values of its variables this cannot be used; write them out to see why"},
+		"a template's variable":     {url + "body: ${NO_TEMPLATE}", "config.yaml:10:11: with the values of its variables this is invalid; replace the variables with their values to see why"},
 		"a field that is missing":   {url + "body: '{{.Colour}}'", "config.yaml:10:11: line 1 of the template: <.Colour> has no value here"},
 		"a certificate alone":       {url + "deep: {tls: {cert-file: \"${DIR}/server.pem\"}}", "config.yaml:10:29: cert-file and key-file belong together; set both, or none"},
 		"a key alone":               {url + "deep: {tls: {key-file: \"${DIR}/server.key\"}}", "config.yaml:10:12: cert-file and key-file belong together; set both, or none"},

@@ -176,7 +176,7 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 // suggest says what to write in the place of an unknown key.
 func (r reader) suggest(key string, known []place, path string, family family) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
-		return "write each part as a key of its own, one below the other"
+		return "use a separate key for each part, one below the other"
 	}
 	if other, ok := family.with(key); ok {
 		return "a " + family.section + " of type " + family.kind + " has none; remove it, or set type: " + other

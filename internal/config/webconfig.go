@@ -46,7 +46,7 @@ func (w webConfig) check() {
 		return
 	}
 	w.root = w.Document(text, "the file is empty; use tls_server_config and basic_auth_users, or remove web-config",
-		"this is not a web configuration; write keys such as tls_server_config: and basic_auth_users:")
+		"this is not a web configuration; use keys such as tls_server_config: and basic_auth_users:")
 	if w.root == nil {
 		return
 	}

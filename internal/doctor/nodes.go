@@ -27,15 +27,15 @@ func nodes(x *input, f *findings) {
 			"Set scheduler.observer.enabled: true on a node when it is meant to work.")
 	}
 	if versions := group(alive, func(m status.Member) string { return m.Version }); len(versions) > 1 {
-		f.add(Warning, "nodes have different versions: "+groups(versions), "That is what an upgrade looks like; it should not last.", "Finish the upgrade.")
+		f.add(Warning, "nodes have different versions: "+groups(versions), "This is normal during an upgrade, and only then.", "Finish the upgrade.")
 	}
 	for _, m := range working {
 		if m.Hidden {
-			f.add(Warning, fmt.Sprintf("the others would not see node %s die", m.Name), "Its locks would stand until their TTL is over, and its turns with them.",
+			f.add(Warning, fmt.Sprintf("the other nodes cannot detect the death of node %s", m.Name), "Its locks would remain until their TTL ends, and its turns with them.",
 				"Its log says why: a pooler in transaction mode, a file that it cannot lock, or a start a moment ago.")
 		}
 		if len(m.Unreachable) > 0 {
-			f.add(Warning, fmt.Sprintf("node %s cannot reach a source of: %s", m.Name, strings.Join(m.Unreachable, ", ")), "Others take its turns of these types.", "Look into its log, and at the network between.")
+			f.add(Warning, fmt.Sprintf("node %s cannot reach a source of: %s", m.Name, strings.Join(m.Unreachable, ", ")), "Others take its turns of these types.", "See its log, and check the network.")
 		}
 	}
 	f.fine("%s, %d of them at work", plural(len(alive), "node is alive", "nodes are alive"), len(working))
@@ -47,7 +47,7 @@ func configuration(x *input, f *findings) {
 	hashes := group(working, func(m status.Member) string { return m.ConfigHash })
 	if len(hashes) > 1 {
 		f.add(Warning, "nodes at work have different configurations: "+groups(hashes),
-			"Nothing is polled twice by that, but what is polled, and how, depends on whose turn it is.", "Give all nodes the same file; only node, http, log, database.url and database.pool-size may differ.")
+			"Nothing is polled twice, but what is polled, and how, depends on the node whose turn it is.", "Give all nodes the same file; only node, http, log, database.url and database.pool-size may differ.")
 	}
 	if _, ok := hashes[x.want.ConfigHash]; len(hashes) > 0 && !ok {
 		f.add(Note, fmt.Sprintf("this configuration (%s) is not that of any node at work", x.want.ConfigHash), "What doctor compares with it may not hold for them.",
@@ -97,7 +97,7 @@ func (x *input) overdue(f *findings, by map[string][]string) {
 		case l.rests(x.At, max(fresh*l.Interval, 2*l.TTL)):
 		case age > max(fresh*l.Interval, 2*l.TTL):
 			f.add(Problem, fmt.Sprintf("the last turn of the type %s is %s old, its interval is %s", l.Type, words(age), words(l.Interval)), "Its rows become no events.",
-				"Look at the lock: 'observerd status' shows who holds it; a row of a foreign holder that lies in the future keeps it until then. Otherwise the log of the nodes says why.")
+				"Check the lock: 'observerd status' shows its holder; a row of a foreign holder that is dated in the future keeps it until then. Otherwise the log of the nodes has the reason.")
 		}
 	}
 }
@@ -122,7 +122,7 @@ func paused(x *input, f *findings) {
 // poison tells which observers have rows of which no event can be made.
 func poison(x *input, f *findings) {
 	for _, p := range x.Poison {
-		severity, why := Warning, "No event is made of these rows."
+		severity, why := Warning, "These rows do not become events."
 		if p.Only {
 			severity, why = Problem, "The observer has made no event at all."
 		}

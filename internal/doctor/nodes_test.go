@@ -147,7 +147,7 @@ func TestNodesThatDiffer(t *testing.T) {
 		beat(t, db, a, b)
 		found := p.examine(t, 0)
 		says(t, found, "nodes", doctor.Warning, "different versions: 1.0 (a, canary); 1.1 (a)")
-		says(t, found, "nodes", doctor.Warning, "the others would not see node a die")
+		says(t, found, "nodes", doctor.Warning, "the other nodes cannot detect the death of node a")
 		says(t, found, "nodes", doctor.Warning, "cannot reach a source of: wes")
 		// The node that is switched off does not count.
 		says(t, found, "configuration", doctor.Warning, "aaaaaaaaaaaa (a); bbbbbbbbbbbb (a)")
@@ -169,7 +169,7 @@ func TestTurnsOutOfTime(t *testing.T) {
 		db := p.observerd(t)
 		beat(t, db, member("a"))
 		polled(t, db, time.Hour)
-		says(t, p.examine(t, 0), "types", doctor.Problem, "the last turn of the type order is 1h", "a row of a foreign holder that lies in the future keeps it")
+		says(t, p.examine(t, 0), "types", doctor.Problem, "the last turn of the type order is 1h", "a row of a foreign holder that is dated in the future keeps it")
 		// At this time of day it is not polled, or it was not until a moment ago.
 		for _, until := range []time.Duration{time.Hour, -time.Minute} {
 			end := time.Now().Add(until)

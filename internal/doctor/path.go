@@ -35,7 +35,7 @@ func searchPath(x *input, f *findings) {
 		}
 		if len(s.Strangers) > 0 {
 			f.add(severity, fmt.Sprintf("the schema %s of the search_path has what belongs to others: %s", s.Name, strings.Join(s.Strangers, ", ")), why,
-				"Have a look at it, and drop it; or give the tables a schema of their own, as deploy/sql/coordination.sql does.")
+				"Review it, and drop it; or put the tables into a schema of their own, as deploy/sql/coordination.sql does.")
 		}
 	}
 	f.fine("nobody but the owner puts anything into the schemas of the search_path (%s)", strings.Join(names, ", "))

@@ -9,7 +9,7 @@ import (
 
 const (
 	zoneCause = "A whole or half number of hours is a time zone. Spring Integration up to 5.5 writes the local time of its JVM: start it with -Duser.timezone=UTC, or upgrade. " +
-		"6.1.8 to 6.5.8 (from 6.2.4 in 6.2) and 7.0.0 to 7.0.4 write an hour too much in the hour in which summer time begins in the zone of the JVM: start them with -Duser.timezone=UTC, or upgrade to 7.0.5 or later."
+		"6.1.8 to 6.5.8 (from 6.2.4 in 6.2) and 7.0.0 to 7.0.4 write a time that is an hour ahead, in the hour in which summer time begins in the zone of the JVM: start them with -Duser.timezone=UTC, or upgrade to 7.0.5 or later."
 	clockCause = "Synchronize the clock of the Java node's host (NTP)."
 )
 
@@ -57,13 +57,13 @@ const (
 func (x *input) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 	saw := fmt.Sprintf("%s: CREATED_DATE is %s the database's clock", x.lock(s), direction(ahead))
 	if s.Ours {
-		why := clockWentBack + " The next node that wants the lock dates the row anew: should the holder be dead and nobody see it, its lease ends a TTL later."
+		why := clockWentBack + " The next node that requests the lock sets its time to now: if the holder is dead and its death was not detected, its lease ends a TTL later."
 		f.add(Problem, saw+", though a node of observerd wrote it ("+s.Node+")", why, findTheJump)
 		return
 	}
-	why := fmt.Sprintf("The clock of holder %s is ahead. Should it die, its lock stands %s longer than the TTL, for everyone, and nothing is polled under it until then.", s.Term, words(ahead))
+	why := fmt.Sprintf("The clock of holder %s is ahead. If it dies, its lock remains %s longer than the TTL, and nothing is polled under it until then.", s.Term, words(ahead))
 	if x.Table.Has(expiredAfter) {
-		why = fmt.Sprintf("The clock of holder %s was ahead when it made the row. What it writes to EXPIRED_AFTER is as far ahead: should it die, its lock stands longer by as much, for everyone.", s.Term)
+		why = fmt.Sprintf("The clock of holder %s was ahead when it made the row. What it writes to EXPIRED_AFTER is as far ahead: if it dies, its lock remains longer by as much.", s.Term)
 	}
 	severity := Warning
 	if ahead > x.ttlOf(s)/2 {

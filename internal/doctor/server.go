@@ -196,7 +196,7 @@ func schema(x *input, f *findings) {
 	switch {
 	case s.Target == 0:
 	case s.Current == 0:
-		f.add(Note, "no node of observerd has worked with this database yet: its tables are not there", "", do)
+		f.add(Note, "no node of observerd has used this database yet: its tables do not exist", "", do)
 	case s.Current < s.Target:
 		f.add(Warning, fmt.Sprintf("the schema has version %d, this binary knows %d", s.Current, s.Target), "A node of this version is not ready before the migration.", do)
 	case s.Current > s.Target:
@@ -221,7 +221,7 @@ func clock(x *input, f *findings) {
 		return
 	}
 	saw := fmt.Sprintf("this host's clock is %s the database's (± %s)", direction(c.Ahead), c.Within.Round(time.Millisecond))
-	why := "Nodes of observerd use the database's clock for everything, so nothing is wrong with them. Java nodes lock by their host's clock: one that is ahead keeps its locks too long when it dies, one that is behind loses them while it works."
+	why := "Nodes of observerd use the database's clock for everything, so they are not affected. Java nodes lock by their host's clock: one that is ahead keeps its locks too long when it dies, one that is behind loses them while it works."
 	do := "Synchronize both clocks (NTP)."
 	if likeZone(c.Ahead) {
 		do = "If it is a time zone, one of the two hosts has its clock set to local time. " + do

@@ -44,7 +44,7 @@ func additions(t status.LockTable, f *findings) {
 	}
 	if len(t.Triggers) > 0 {
 		f.add(Warning, "triggers hang on INT_LOCK: "+strings.Join(t.Triggers, ", "), "They run under the rights of each node, in the middle of every lock. One that fails stops Java nodes and ours.",
-			"Drop those that nobody needs. Sessions of observerd have no search_path, so that a function without one must name the schema of all that it uses: ALTER FUNCTION … SET search_path = ….")
+			"Drop those that are not needed. Sessions of observerd have no search_path, so that a function without one must name the schema of all that it uses: ALTER FUNCTION … SET search_path = ….")
 	}
 	if len(t.Rules) > 0 {
 		f.add(Problem, "rules hang on INT_LOCK: "+strings.Join(t.Rules, ", "), "They change what each statement on it does, under the rights of each node. With one for INSERT or UPDATE no node of observerd can take a lock.",

@@ -19,7 +19,7 @@ func TestHealthyTables(t *testing.T) {
 			p := postgres(t, script)
 			found := p.examine(t, 0)
 			healthy(t, found, superuser, "nodes")
-			says(t, found, "schema", doctor.Note, "no node of observerd has worked with this database yet")
+			says(t, found, "schema", doctor.Note, "no node of observerd has used this database yet")
 			if name == "none" {
 				says(t, found, "lock-table", doctor.Note, "there is no table INT_LOCK yet")
 			}

@@ -37,5 +37,5 @@ func (x *input) springTTL(f *findings) {
 	}
 	f.add(Note, "the TTL of Java nodes cannot be seen: with 4 columns it is in the reader, not in the row",
 		fmt.Sprintf("A Java node with a shorter TTL takes locks of living nodes. Ours renew every third of their TTL, so one below %s would take them between two renewals; Spring's default is 10s.", words(x.want.TTL/3)),
-		fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
+		fmt.Sprintf("Check their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
 }

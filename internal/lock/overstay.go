@@ -9,7 +9,7 @@ import (
 
 // ErrHeldTooLong reports that a lease has ended because it was held for as long as it may
 // be. It is an [ErrLost].
-var ErrHeldTooLong = fmt.Errorf("%w: it was held for as long as it may be", ErrLost)
+var ErrHeldTooLong = fmt.Errorf("%w: it was held for its max-hold", ErrLost)
 
 // EndAfter ends the lease that long after its acquisition began, with the cause
 // [ErrHeldTooLong], unless it ends sooner. It is not renewed then; the provider keeps it
@@ -28,7 +28,7 @@ func (l *Lease) Overstay() {
 	defer l.mu.Unlock()
 	if l.ended == nil {
 		_ = l.endLocked(ErrHeldTooLong)
-		l.keeper.lost(l, "held for as long as it may be")
+		l.keeper.lost(l, "held for its max-hold")
 	}
 }
 

@@ -12,7 +12,7 @@ var (
 	ErrRenewed = errors.New("the lease was renewed since it was seen: its holder lives; look again")
 	// ErrEnded reports that a lease is not stolen, because the term that was seen does not
 	// hold the lock any more. It is an [ErrLost].
-	ErrEnded = fmt.Errorf("%w: the term that was seen does not hold the lock any more; look again", ErrLost)
+	ErrEnded = fmt.Errorf("%w: the term no longer holds the lock; read it again", ErrLost)
 )
 
 // By is who does something that is noted, and why.

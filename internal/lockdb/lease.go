@@ -139,7 +139,7 @@ func (l *Leases) Redate(ctx context.Context, r lock.Request) {
 		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Lease.Redate, RowKey(r.Key), r.Region)
 	}
 	if err != nil {
-		l.node.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
+		l.node.log.Debug("The date of a lease in the future was not corrected; the next attempt corrects it", "lock", r.Key, "err", err)
 	}
 }
 

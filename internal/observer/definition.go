@@ -95,8 +95,8 @@ func (j *journal) checkFingerprint() error {
 	if j.cursor.Fingerprint == "" || j.cursor.Fingerprint == j.fingerprint {
 		return nil
 	}
-	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`, "+
-		"and with --keep-cursor if it is meant to go on from where it was", ErrQueryChanged, j.spec.Stream)
+	return fmt.Errorf("%w: to start over, run `observerd observers reset %s`, "+
+		"and with --keep-cursor to continue where it was", ErrQueryChanged, j.spec.Stream)
 }
 
 // WithKey returns the query with the primary key of its table if it names no key. That
@@ -139,7 +139,7 @@ func (j *journal) findKey(ctx context.Context) error {
 	j.key, j.spec.Query.Key = asWritten(j.spec, j.cursor, found), found
 	j.fingerprint = fingerprint(j.spec, j.key)
 	if err := j.checkFingerprint(); err != nil {
-		return fmt.Errorf("%w; if only the key was left out, which is now the primary key (%s), write it as before", err, strings.Join(found, ", "))
+		return fmt.Errorf("%w; if only the key was left out, which is now the primary key (%s), set it as before", err, strings.Join(found, ", "))
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
 			ErrQueryChanged, table, write)
 	}
 	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); use `key: [%s]` to continue with the same rows, "+
-		"or run `observerd observers reset %s --forget` to begin anew by the primary key",
+		"or run `observerd observers reset %s --forget` to start over with the primary key",
 		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, s.Stream)
 }
 

@@ -46,7 +46,7 @@ func (o origin) prepareBeside(ctx context.Context) error {
 	replaced, err := o.readIdentity(ctx)
 	if err == nil && replaced {
 		// That poll begins at the stream's start; the range below it is a sweep's.
-		err = fmt.Errorf("%w: the next poll reads it from where the stream began, and this goes on after that", ErrSourceReplaced)
+		err = fmt.Errorf("%w: the next poll reads it from the start of the stream, and this continues after that", ErrSourceReplaced)
 	}
 	return err
 }

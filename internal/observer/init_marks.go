@@ -136,7 +136,7 @@ func (o origin) rewind(ctx context.Context, low string) error {
 	if err := o.place(ctx, low); err != nil {
 		return err
 	}
-	o.log.LogAttrs(ctx, slog.LevelWarn, "The horizon lies behind the mark; rows since then are read again",
+	o.log.LogAttrs(ctx, slog.LevelWarn, "The horizon is behind the mark; rows since then are read again",
 		slog.String("why", why), slog.Duration("horizon_lag", o.horizon.Lag), slog.Duration("before_horizon", since))
 	return nil
 }

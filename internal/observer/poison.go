@@ -229,7 +229,7 @@ func (p *poll) warnPoison(ctx context.Context) {
 	if before := p.Observer.poison.Swap(&found); before != nil && before.rows == found.rows && before.reason == found.reason {
 		return
 	}
-	p.log.LogAttrs(ctx, slog.LevelWarn, "Poison rows: no event can be made of them; `observerd dead list` shows them",
+	p.log.LogAttrs(ctx, slog.LevelWarn, "Poison rows cannot become events; `observerd dead list` shows them",
 		slog.Int("poison", found.rows), slog.String("reason", found.reason))
 }
 

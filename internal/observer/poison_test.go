@@ -353,7 +353,7 @@ func TestPoisonRowsAreToldOnce(t *testing.T) {
 		if told == "" && step.want == "" {
 			continue
 		}
-		if step.want == "" || !strings.Contains(told, "Poison rows: no event can be made of them") || !strings.Contains(told, step.want) {
+		if step.want == "" || !strings.Contains(told, "Poison rows cannot become events") || !strings.Contains(told, step.want) {
 			t.Errorf("poll %d warns %q instead of %q", i+1, told, step.want)
 		}
 	}

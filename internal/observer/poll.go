@@ -92,7 +92,7 @@ func (p *poll) goOn(ctx context.Context) error {
 	p.late, p.timeline.from = true, p.timeline.reached
 	p.comparer.seen, p.comparer.budget.changed = bitmap{}, int(p.stats.Events)
 	p.outcome = unfinished
-	p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout among the rows that share the timestamp at which it began; it goes on until it has read them all",
+	p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout among the rows that share the timestamp at which it began; it continues until it has read them all",
 		slog.Int64("rows", p.stats.Rows))
 	return p.readOn(ctx)
 }
@@ -196,7 +196,7 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 		return err
 	case p.stats.Chunks > p.apart.chunks:
 		p.outcome = full
-		p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout; the next one goes on", slog.Int64("rows", p.stats.Rows))
+		p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout; the next one continues", slog.Int64("rows", p.stats.Rows))
 		return nil
 	case p.comparer.tied > 0:
 		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+

@@ -79,7 +79,7 @@ func TestBackfillGoesOnInTheDatabaseThatIsThereNow(t *testing.T) {
 	equal(t, "events of the first step", len(s.story()), 25)
 	s.src.SetIdentity("db:2")
 	_, err := s.trySweep(id, observer.Budget{})
-	if !errors.Is(err, observer.ErrSourceReplaced) || !strings.Contains(err.Error(), "goes on after that") {
+	if !errors.Is(err, observer.ErrSourceReplaced) || !strings.Contains(err.Error(), "continues after that") {
 		t.Fatalf("got %v", err)
 	}
 	s.poll()

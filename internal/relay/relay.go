@@ -22,7 +22,7 @@ var (
 	ErrUnknown = errors.New("the sink holds events that this log does not know")
 	// ErrEmpty reports that the sink holds nothing of a stream of which it has stored
 	// events.
-	ErrEmpty = errors.New("the sink holds none of the events that it has stored")
+	ErrEmpty = errors.New("the sink has none of the events that it had stored")
 )
 
 // Lease is the right to feed one sink. *lock.Lease is one.

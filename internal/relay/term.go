@@ -122,7 +122,7 @@ func (t *term) run(ctx context.Context) error {
 			}
 		case errors.Is(err, sink.ErrExpired) && !t.expired:
 			t.expired = true // Twice in a row, something is wrong.
-			t.opts.Logger.Info("Sink is opened anew", "err", err)
+			t.opts.Logger.Info("Reopening sink", "err", err)
 			t.close()
 		case errors.Is(err, events.ErrLogChanged):
 			t.dropped(err)

@@ -34,7 +34,7 @@ func CheckQuery(q observer.Query) error {
 	names := append([]string{q.Table, q.SQL, q.Timestamp}, q.Key...)
 	for _, name := range append(names, q.Columns...) {
 		if strings.ContainsRune(name, 0) {
-			return errors.New("a name of the query holds a NUL character")
+			return errors.New("a name of the query contains a NUL character")
 		}
 	}
 	return nil

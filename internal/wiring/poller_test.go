@@ -62,7 +62,7 @@ func TestHorizonIsToldOnce(t *testing.T) {
 	for _, lag := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, time.Minute, time.Minute, 2 * time.Hour} {
 		p.noteHorizon(lag)
 	}
-	still, moves := strings.Count(out.String(), "Horizon stands still"), strings.Count(out.String(), "Horizon moves again")
+	still, moves := strings.Count(out.String(), "Horizon does not move"), strings.Count(out.String(), "Horizon moves again")
 	if still != 2 || moves != 1 || !strings.Contains(out.String(), "lag=2h0m0s max_lookback=1h0m0s") {
 		t.Errorf("the log is\n%s", &out)
 	}

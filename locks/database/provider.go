@@ -201,7 +201,7 @@ func (p *Provider) redate(ctx context.Context, ahead bool, r lock.Request) {
 	}
 	p.alone.Redate(ctx, r)
 	if _, err := p.db.Acquire.ExecContext(ctx, p.sql.SQL().RedateHolds, lockdb.RowKey(r.Key), r.Region); err != nil {
-		p.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
+		p.log.Debug("The date of a lease in the future was not corrected; the next attempt corrects it", "lock", r.Key, "err", err)
 	}
 }
 

@@ -61,7 +61,7 @@ func (p *Provider) Stats(ctx context.Context, region string, failed int) (Stats,
 	if err != nil {
 		return s, err
 	}
-	s.Failed, err = sqldb.All(ctx, p.db, "read which locks were not to be had", p.sql.SQL().FailedLocks, func(scan sqldb.Scan, f *FailedLock) error {
+	s.Failed, err = sqldb.All(ctx, p.db, "read which locks could not be acquired", p.sql.SQL().FailedLocks, func(scan sqldb.Scan, f *FailedLock) error {
 		return scan(&f.Name, &f.Failures, sqldb.ScanTime(&f.Last))
 	}, region, failed)
 	return s, err

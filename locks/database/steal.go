@@ -17,7 +17,7 @@ import (
 type stealLockedError struct{}
 
 func (stealLockedError) Error() string {
-	return "another transaction has locked its row; try again, and look for that transaction if it stays so"
+	return "another transaction has locked its row; try again, and find that transaction if the error persists"
 }
 
 func (stealLockedError) Is(target error) bool {

@@ -21,7 +21,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 	parsed, err := url.Parse(string(text))
 	switch {
 	case err != nil || parsed.Scheme == "" || parsed.Host == "":
-		return errors.New("this is not a URL; use SCHEME://HOST:PORT, and encode what is no letter or digit in a password, as %40 for @")
+		return errors.New("this is not a URL; use SCHEME://HOST:PORT, and encode all but letters and digits in a password, such as %40 for @")
 	case parsed.Fragment != "":
 		return errors.New("a URL has no # here; encode it as %23")
 	}

@@ -65,7 +65,7 @@ func (r *Report) rejectTwice(key *yaml.Node, path, first string) {
 func (r *Report) IsPlain(n *yaml.Node, path string) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		r.SetOrigin(path, Position(n))
-		r.Reject(path, "anchors, aliases and tags are not read here; write the value out, and quote one that begins with *, & or !")
+		r.Reject(path, "anchors, aliases and tags are not supported; use the value itself, and quote one that begins with *, & or !")
 		return false
 	}
 	return true
@@ -85,7 +85,7 @@ func (r *Report) Text(n *yaml.Node, path, want string) any {
 	r.SetOrigin(path, Position(n))
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Anchor != "":
-		r.Reject(path, subject(path)+" is "+want+"; write it without keys or brackets below it")
+		r.Reject(path, subject(path)+" is "+want+"; use it without keys or brackets below it")
 	case IsNull(n):
 		r.Reject(path, subject(path)+" has no value; set one, or remove it")
 	default:

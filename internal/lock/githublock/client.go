@@ -153,7 +153,7 @@ func (s *issues) explained(err error) error {
 	}
 	switch status := statusOf(err); {
 	case wait != "":
-		return fmt.Errorf("the server lets the token do no more for %s seconds; use fewer locks, or a longer heartbeat: %w", wait, err)
+		return fmt.Errorf("the server limits the token for another %s seconds; use fewer locks, or a longer heartbeat: %w", wait, err)
 	case status == http.StatusUnauthorized:
 		return fmt.Errorf("the server does not know the token (401); make another one: %w", err)
 	case status == http.StatusForbidden && strings.Contains(text, "archived"):
@@ -163,7 +163,7 @@ func (s *issues) explained(err error) error {
 	case status == http.StatusForbidden:
 		return fmt.Errorf("the token may not do this in %s; give it contents: write and issues: write (a classic token: the scope repo), and its account the right to push: %w", s.Repository, err)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("there is no such thing in %s, or the token may not see it; look at repository, and give the token contents: write and issues: write: %w", s.Repository, err)
+		return fmt.Errorf("%s has no such object, or the token may not see it; check repository, and give the token contents: write and issues: write: %w", s.Repository, err)
 	case status == http.StatusConflict && strings.Contains(text, "empty"):
 		return fmt.Errorf("the repository %s has no commit; make one, such as a README: %w", s.Repository, err)
 	case status == http.StatusGone:

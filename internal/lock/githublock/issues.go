@@ -43,7 +43,7 @@ type commit struct {
 }
 
 var (
-	errNotOurs = errors.New("the reference is at a commit that is none of observerd; find who has moved it, and delete the reference when nobody holds the lock")
+	errNotOurs = errors.New("the reference is at a commit that observerd did not make; find out who moved it, and delete the reference when no one holds the lock")
 	repository = regexp.MustCompile(`^[A-Za-z0-9_-]+/[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 )
 
@@ -248,7 +248,7 @@ func (s *issues) refused(ctx context.Context, n int, sha string, err error) erro
 	case sha == "" && !s.Branches:
 		return fmt.Errorf("the server refuses references of its own name; set branches: true for all processes that share these locks: %w", err)
 	}
-	return fmt.Errorf("the server refuses to move refs/%s; look at the rules for its branches: %w", s.refOf(n), err)
+	return fmt.Errorf("the server refuses to move refs/%s; check the rules for its branches: %w", s.refOf(n), err)
 }
 
 // Delete implements [record.Records]. It is never called.

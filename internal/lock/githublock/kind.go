@@ -128,7 +128,7 @@ func (s *issues) probe(ctx context.Context) (findings []kind.Finding) {
 	repo, _, err := s.client.Repositories.Get(ctx, s.owner, s.name)
 	switch {
 	case statusOf(err) == http.StatusNotFound:
-		say(false, fmt.Errorf("there is no repository %s, or the token may not see it; look at repository, and give the token access to it", s.Repository))
+		say(false, fmt.Errorf("there is no repository %s, or the token may not see it; check repository, and give the token access to it", s.Repository))
 	case err != nil:
 		say(false, s.explained(err))
 	case repo.GetArchived():
@@ -157,7 +157,7 @@ func (s *issues) probe(ctx context.Context) (findings []kind.Finding) {
 		say(false, s.explained(err))
 	}
 	if left := s.budget.left(); left < 1-share {
-		say(true, fmt.Errorf("%.0f%% of the token's rate limit are left; let fewer programs use it", 100*left))
+		say(true, fmt.Errorf("%.0f%% of the token's rate limit is left; use the token in fewer programs", 100*left))
 	}
 	if len(findings) == 0 && s.assignee(ctx) == "" {
 		say(true, errors.New("the token has no login that an issue can be assigned to; set assignee"))

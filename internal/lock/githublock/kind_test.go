@@ -36,7 +36,7 @@ func TestProbe(t *testing.T) {
 		"no commit":        {rights: githubtest.Push, set: (*githubtest.Server).Empty, want: "has no commit"},
 		"archived":         {rights: githubtest.Push, set: (*githubtest.Server).Archive, want: "is archived"},
 		"used up":          {rights: githubtest.Push, set: func(s *githubtest.Server) { s.Limit(0) }, want: "is used up until"},
-		"nearly used up":   {rights: githubtest.Push, set: func(s *githubtest.Server) { s.Limit(255) }, want: "5% of the token's rate limit are left", warning: true},
+		"nearly used up":   {rights: githubtest.Push, set: func(s *githubtest.Server) { s.Limit(255) }, want: "5% of the token's rate limit is left", warning: true},
 		"down":             {rights: githubtest.Push, set: status(http.StatusBadGateway), want: "502"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -178,13 +178,13 @@ func TestRefusalsSayWhatToGrant(t *testing.T) {
 				return githubtest.Fault{Status: http.StatusForbidden, Header: http.Header{"Retry-After": {"7"}}, Body: `{"message":"You have exceeded a secondary rate limit","documentation_url":"https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`}
 			})
 			return s.Issue("a")
-		}, want: "no more for 7 seconds"},
+		}, want: "for another 7 seconds"},
 		"too many requests": {set: func(s *githubtest.Server, _ *githublock.Options) int {
 			s.Fail(func(*http.Request) githubtest.Fault {
 				return githubtest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"9"}}, Body: `{"message":"slow down"}`}
 			})
 			return s.Issue("a")
-		}, want: "no more for 9 seconds"},
+		}, want: "for another 9 seconds"},
 		"server error": {set: func(s *githubtest.Server, _ *githublock.Options) int {
 			s.Fail(func(*http.Request) githubtest.Fault { return githubtest.Fault{Status: http.StatusBadGateway} })
 			return s.Issue("a")
@@ -350,7 +350,7 @@ func TestReferenceThatAPersonMoves(t *testing.T) {
 	if got, err := p.Renew(t.Context(), []lock.Grant{g}); got[0] != lock.Unknown || err == nil {
 		t.Errorf("renewal: %v, %v", got, err)
 	}
-	if _, err := p.Acquire(t.Context(), want(n, "b")); err == nil || !strings.Contains(err.Error(), "refs/observerd/locks/1: the reference is at a commit that is none of observerd") {
+	if _, err := p.Acquire(t.Context(), want(n, "b")); err == nil || !strings.Contains(err.Error(), "refs/observerd/locks/1: the reference is at a commit that observerd did not make") {
 		t.Errorf("acquire: %v", err)
 	}
 }

@@ -119,7 +119,7 @@ func TestOpen(t *testing.T) {
 		options kubelease.Options
 		want    string
 	}{
-		"no kubeconfig":     {kubelease.Options{}, "there is no service account of a pod here; outside of a cluster, set kubeconfig to a file"},
+		"no kubeconfig":     {kubelease.Options{}, "no service account of a pod was found; outside of a cluster, set kubeconfig to a file"},
 		"no such file":      {kubelease.Options{Kubeconfig: broken + "-not"}, "kubeconfig: "},
 		"no such context":   {kubelease.Options{Kubeconfig: good, Context: "other"}, `kubeconfig: context "other" does not exist`},
 		"a file of no form": {kubelease.Options{Kubeconfig: broken}, "kubeconfig: "},

@@ -55,7 +55,7 @@ func newLeases(o Options) (*leases, error) {
 func (o Options) reach() (config *rest.Config, namespace string, err error) {
 	if o.Kubeconfig == "" {
 		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, "", errors.New("there is no service account of a pod here; outside of a cluster, set kubeconfig to a file")
+			return nil, "", errors.New("no service account of a pod was found; outside of a cluster, set kubeconfig to a file")
 		}
 		text, err := os.ReadFile(accountNamespace)
 		if err != nil && o.Namespace == "" {

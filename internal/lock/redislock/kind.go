@@ -73,7 +73,7 @@ func (s *settings) Check(r field.Report) {
 	}
 	for _, node := range s.Nodes {
 		if _, _, err := net.SplitHostPort(node); err != nil {
-			r.Reject("nodes", fmt.Sprintf("%q is no HOST:PORT", node))
+			r.Reject("nodes", fmt.Sprintf("%q is not HOST:PORT", node))
 			return
 		}
 	}

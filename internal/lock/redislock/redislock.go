@@ -121,7 +121,7 @@ func (o Options) client() (*redis.UniversalOptions, error) {
 		return nil, errors.New("a cluster has no sentinels: leave out the name of the master")
 	}
 	if len(o.Nodes) > 0 && !o.Cluster && o.Master == "" {
-		return nil, errors.New("there are several nodes, of what is not said: name the master that sentinels know, or say that it is a cluster")
+		return nil, errors.New("there are several nodes, of an unknown kind: set master for sentinels, or cluster: true")
 	}
 	u, err := redis.ParseURL(o.URL)
 	if err != nil { // It may repeat the URL.
@@ -189,7 +189,7 @@ func explained(err error) error {
 		"READONLY":                            "this server is a replica; name the master, or its sentinels",
 		"NOAUTH":                              "a password is missing; set password-file",
 		"Protocol error: unauthenticated":     "a password is missing; set password-file",
-		"WRONGPASS":                           "the user or the password is wrong; look at the URL and at password-file",
+		"WRONGPASS":                           "the user or the password is wrong; check the URL and password-file",
 		"NOPERM":                              "the user may not do this; " + rightsAdvice,
 		"MOVED":                               "this server is one of a cluster; set cluster: true",
 		"CROSSSLOT":                           "in a cluster the locks of a set need the same {tag} in their names",

@@ -22,7 +22,7 @@ var (
 	ErrSchemaNewer = errors.New("the schema of the coordination database is newer than this binary; install the version that migrated it, or a later one")
 	// ErrUnreleased reports a database that a commit before the first release has made.
 	ErrUnreleased = errors.New("the tables of the coordination database are those of a build before the first release, and stay as they are; " +
-		"name an empty database or schema in database.url, or drop all obs_ tables, views, sequences and functions to begin anew")
+		"name an empty database or schema in database.url, or drop all obs_ tables, views, sequences and functions to start over")
 	// ErrPending reports that migrations must run first.
 	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
 	// ErrNoTables is the [ErrPending] of a database that was never migrated.
@@ -45,13 +45,13 @@ var (
 	ErrEncoding = errors.New("the texts of the coordination database would not come back as they were written")
 	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
 	// and what to do, follows where it is wrapped.
-	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
+	ErrNoDatabase = errors.New("the file of the coordination database is not an SQLite database, or is damaged")
 )
 
 type noTablesError struct{}
 
 func (noTablesError) Error() string {
-	return "no node has started yet on the coordination database; 'observerd run' or 'observerd migrate up' makes its tables"
+	return "no node has started yet on the coordination database; 'observerd run' or 'observerd migrate up' creates its tables"
 }
 
 // Is makes it an [ErrPending].

@@ -11,7 +11,7 @@ import (
 func (t lockTable) check() error {
 	if t.Name == "" {
 		return fmt.Errorf("%w: there is none in the search_path of this role, or the role has no USAGE on its schema; "+
-			"name the schema in database.url (…?search_path=NAME), and if the table was dropped make it anew with Spring's own script (schema-postgresql.sql)", ErrMixedTable)
+			"name the schema in database.url (…?search_path=NAME), and if the table was dropped recreate it with Spring's own script (schema-postgresql.sql)", ErrMixedTable)
 	}
 	if t.Kind != "r" && t.Kind != "p" {
 		return fmt.Errorf("%w: %s is not a table, so nothing is known of the key that keeps two holders apart; put the schema of the table itself first in the search_path", ErrMixedTable, t.Name)

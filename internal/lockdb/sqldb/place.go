@@ -164,7 +164,7 @@ func (r relation) ours(rest []relation) error {
 			ErrSearchPath, SchemaTable, r.schema, r.owner)
 	case r.tie == stranger:
 		return fmt.Errorf("%w: %s in the schema %s belongs to the role %s, which owns neither that schema nor the database, and whose rights this role has not; "+
-			"if it is no role of observerd, drop the table or write ?search_path=NAME with the schema that is meant; "+
+			"if it is not a role of observerd, drop the table or set ?search_path=NAME to the intended schema; "+
 			"if it is the one that migrates, let it own the schema, or let no other role create there (REVOKE CREATE ON SCHEMA … FROM …)", ErrSearchPath, SchemaTable, r.schema, r.owner)
 	}
 	return r.first(SchemaTable, rest)

@@ -24,7 +24,7 @@ func (e *redactedError) Unwrap() error { return e.err }
 // carries rows, where it may hold their values: a trigger, a constraint or a rule
 // of another role on our tables may say anything, under any code.
 func Redacted(err error) error {
-	const left = "its message is left out, as it may hold values of rows: look into the server's log"
+	const left = "its message is left out, as it may contain values of rows: see the server's log"
 	var pg *pgconn.PgError
 	var lite *sqlite3.Error
 	switch {
@@ -33,7 +33,7 @@ func Redacted(err error) error {
 		return &redactedError{fmt.Sprintf("%s (SQLSTATE %s); %s", what, pg.Code, left), err}
 	case errors.As(err, &lite) && (lite.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT || lite.Code()&0xff == sqlitelib.SQLITE_ERROR):
 		what := cmp.Or(sqlite3.ErrorCodeString[lite.Code()], "SQLite refused what was to be written")
-		return &redactedError{fmt.Sprintf("%s (%d); its message is left out, as it may hold values of rows: does a trigger that is not ours stand on the tables?", what, lite.Code()), err}
+		return &redactedError{fmt.Sprintf("%s (%d); its message is left out, as it may contain values of rows: do the tables have a foreign trigger?", what, lite.Code()), err}
 	}
 	return err
 }
@@ -64,7 +64,7 @@ var contextual = map[string]string{
 	"40P01": "a deadlock",
 	"42501": "the role lacks a right that 'observerd doctor' names",
 	"53100": "the server's disk is full",
-	"55P03": "a lock was not to be had in time",
+	"55P03": "a lock could not be acquired in time",
 	"57014": "the commit was cancelled, or took longer than the server's limit",
 	"57P01": "the server shut down, or an administrator ended the session",
 }

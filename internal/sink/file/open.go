@@ -212,7 +212,7 @@ func (s *Sink) inspect() error {
 // repair makes the file end with a whole line, and returns where that is.
 func (s *Sink) repair(t tail, size int64) (end int64, err error) {
 	if t.damaged > 0 {
-		s.log.Warn("Damaged events in the file are left alone", "lines", t.damaged)
+		s.log.Warn("Damaged events in the file stay as they are", "lines", t.damaged)
 	}
 	if t.keep < size {
 		if err := s.cut(t.keep); err != nil {

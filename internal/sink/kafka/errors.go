@@ -17,15 +17,15 @@ var advice = map[error]string{
 	kerr.TopicAuthorizationFailed:           "allow the user DESCRIBE and WRITE of it, READ too of positions-topic, and CREATE if it is missing",
 	kerr.ClusterAuthorizationFailed:         "allow the user CREATE of the topics, or create them and set create: false",
 	kerr.TransactionalIDAuthorizationFailed: "allow the user DESCRIBE and WRITE of the transactional id observerd-SINK, SINK being the id of the sink",
-	kerr.NotEnoughReplicas:                  "fewer replicas are in sync than min.insync.replicas; look at the brokers",
-	kerr.NotEnoughReplicasAfterAppend:       "fewer replicas are in sync than min.insync.replicas; look at the brokers",
+	kerr.NotEnoughReplicas:                  "fewer replicas are in sync than min.insync.replicas; check the brokers",
+	kerr.NotEnoughReplicasAfterAppend:       "fewer replicas are in sync than min.insync.replicas; check the brokers",
 	kerr.InvalidReplicationFactor:           "there are not as many brokers; set replication",
 	kerr.PolicyViolation:                    "a policy of the brokers forbids such a topic; create it, and set create: false",
 	kerr.InvalidTransactionTimeout:          "raise transaction.max.timeout.ms of the brokers to 60000",
 	kerr.MessageTooLarge:                    "allow the user DESCRIBE_CONFIGS of the topic, so that batches fit its max.message.bytes",
-	kerr.SaslAuthenticationFailed:           "the user or the password is wrong; look at sasl",
-	kerr.UnsupportedSaslMechanism:           "the brokers do not take this mechanism; look at sasl.mechanism",
-	kerr.CoordinatorNotAvailable:            "the brokers cannot keep transactions now; look at them and at transaction.state.log.replication.factor",
+	kerr.SaslAuthenticationFailed:           "the user or the password is wrong; check sasl",
+	kerr.UnsupportedSaslMechanism:           "the brokers do not support this mechanism; check sasl.mechanism",
+	kerr.CoordinatorNotAvailable:            "the brokers cannot store transactions now; check them and transaction.state.log.replication.factor",
 }
 
 // explained words an error of Kafka. None holds a value of a row.
@@ -41,7 +41,7 @@ func explained(what string, err error) error {
 		return fmt.Errorf("%s: %w; %s", what, err, advice[code])
 	}
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: %w; so a broker ends a connection where it wants TLS, a user or another password: look at security and sasl", what, err)
+		return fmt.Errorf("%s: %w; a broker closes the connection like this when it requires TLS, a user or another password: check security and sasl", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 		want   map[string]string
 	}{
 		"sound":                   {func(*settings) {}, nil},
-		"a broker without port":   {func(s *settings) { s.Brokers[1] = "a" }, map[string]string{"brokers": `"a" is no HOST:PORT`}},
+		"a broker without port":   {func(s *settings) { s.Brokers[1] = "a" }, map[string]string{"brokers": `"a" is not HOST:PORT`}},
 		"an illegal topic":        {func(s *settings) { setTopic(t, s, "orders/{{.Stream}}") }, map[string]string{"topic": "not a valid name of a topic"}},
 		"a field that is unknown": {func(s *settings) { setTopic(t, s, "{{.Subject}}") }, map[string]string{"topic": "it knows {{.Stream}} alone"}},
 		"the topic of positions":  {func(s *settings) { setTopic(t, s, "positions") }, map[string]string{"topic": "topic of positions"}},

@@ -77,7 +77,7 @@ func (s *settings) Target() (key, place string) {
 func (s *settings) Check(r field.Report) {
 	for _, broker := range s.Brokers {
 		if _, _, err := net.SplitHostPort(broker); err != nil {
-			r.Reject("brokers", fmt.Sprintf("%q is no HOST:PORT; Kafka listens on 9092 by default", broker))
+			r.Reject("brokers", fmt.Sprintf("%q is not HOST:PORT; Kafka listens on 9092 by default", broker))
 			break
 		}
 	}

@@ -24,9 +24,9 @@ func (e *serverError) Unwrap() error { return e.err }
 
 // advice says what is wrong and what to do, by SQLSTATE.
 var advice = map[string]string{
-	"22021": "a text holds what is no character of the database",
-	"22P02": "its data are no JSON",
-	"22P05": "a text holds what is no character of the database",
+	"22021": "a text has a character that the encoding of the database lacks",
+	"22P02": "its data is not JSON",
+	"22P05": "a text has a character that the encoding of the database lacks",
 	"25006": "the server is a standby, or set to read only; name the primary in url",
 	"28P01": "correct the role or its password in url",
 	"3D000": "make the database, or correct its name in url",
@@ -41,7 +41,7 @@ var advice = map[string]string{
 }
 
 const (
-	missing = "the tables are not there; run what 'observerd sinks sql' prints, or set create: true"
+	missing = "the tables do not exist; run what 'observerd sinks sql' prints, or set create: true"
 	strange = "the tables are not those that 'observerd sinks sql' prints"
 )
 

@@ -79,7 +79,7 @@ func parse(url string) (*pgx.ConnConfig, error) {
 	}
 	if err != nil {
 		return nil, errors.New("this is not a URL of PostgreSQL; use postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, " +
-			"and encode what is no letter or digit in a password, as %40 for @")
+			"and encode all but letters and digits in a password, such as %40 for @")
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
@@ -141,7 +141,7 @@ func (s *Sink) probe(ctx context.Context, schema string, create bool) (findings 
 		find(false, "%s", missing)
 	}
 	if noTables && create && !mayCreate {
-		find(false, "the tables are not there, and the role may not make them; run GRANT CREATE ON SCHEMA, or on the database where there is no schema, "+
+		find(false, "the tables do not exist, and the role may not create them; run GRANT CREATE ON SCHEMA, or on the database where there is no schema, "+
 			"or have its owner run what 'observerd sinks sql' prints")
 	}
 	if noTables {

@@ -148,7 +148,7 @@ func (s *Sink) stale(ctx context.Context) error {
 	case err != nil:
 		return explained(ctx, "look who has claimed the sink", err)
 	case holder != s.id:
-		return fmt.Errorf("the tables belong to the sink %s, and serve only one; name another schema, or, if that sink is no more, delete its rows from obs_feed", holder)
+		return fmt.Errorf("the tables belong to the sink %s, and serve only one; name another schema, or, if that sink no longer exists, delete its rows from obs_feed", holder)
 	case session == s.session:
 		return errors.New("the positions in obs_feed are not as this session has left them: the target went back, or was written to")
 	case epoch > s.term.Epoch:

@@ -47,7 +47,7 @@ var advice = map[int]string{
 	http.StatusNotAcceptable:              "have the receiver answer whatever Accept says",
 	http.StatusProxyAuthRequired:          "write the account of the proxy into HTTPS_PROXY",
 	http.StatusRequestTimeout:             "the receiver did not get the body in time",
-	http.StatusLengthRequired:             "have what stands before the receiver pass the length on",
+	http.StatusLengthRequired:             "configure the proxy before the receiver to pass the length on",
 	http.StatusConflict:                   "a receiver that has the event already has to answer 2xx",
 	http.StatusUnsupportedMediaType:       "set another mode",
 	http.StatusMisdirectedRequest:         "correct the host in url",
@@ -92,7 +92,7 @@ func verdict(answer *http.Response, now time.Time, size int) error {
 	case code >= 400 && code < 500:
 		return &refusal{fmt.Sprintf("the receiver answers %s to a body of %d bytes", named(code), size)}
 	}
-	return failed("look into the log of the receiver")
+	return failed("see the log of the receiver")
 }
 
 // named leaves out the reason that the receiver writes behind the number.

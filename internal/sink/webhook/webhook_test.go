@@ -394,14 +394,14 @@ func TestAnswersAreWeighed(t *testing.T) {
 		"another mode":        {answer: answer{code: 415}, want: "set another mode"},
 		"a redirect":          {answer: answer{code: 307, header: http.Header{"Location": {"/elsewhere"}}}, want: "set the final address in url"},
 		"a web page":          {answer: answer{code: 200, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}, want: "a web page"},
-		"broken":              {answer: answer{code: 500}, want: "look into the log of the receiver"},
+		"broken":              {answer: answer{code: 500}, want: "see the log of the receiver"},
 		"too many":            {answer: answer{code: 429, header: http.Header{"Retry-After": {"7"}}}, want: "lower concurrency", after: 7 * time.Second},
 		"busy until":          {answer: answer{code: 503, header: http.Header{"Retry-After": {at(90 * time.Second)}}}, want: "503", after: 90 * time.Second},
 		"busy for ever":       {answer: answer{code: 503, header: http.Header{"Retry-After": {"99999999"}}}, want: "503", after: time.Hour},
 		"busy by its clock":   {answer: answer{code: 503, header: http.Header{"Date": {at(time.Hour)}, "Retry-After": {at(time.Hour + time.Minute)}}}, want: "503", after: time.Minute},
 		"another clock":       {answer: answer{code: 400, header: http.Header{"Date": {at(-10 * time.Minute)}}}, want: "apart: set both by NTP"},
 		"gone":                {answer: answer{code: 410}, want: "gone for good"},
-		"a number of its own": {answer: answer{code: 599}, want: "answers 599; look"},
+		"a number of its own": {answer: answer{code: 599}, want: "answers 599; see"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ func (a *activity) follow(replica bool, behind time.Duration) {
 	a.replica = a.replica || replica
 	switch {
 	case behind < 0:
-		a.hold("This is a replica that has stopped; the low-water mark does not move until it goes on.")
+		a.hold("This is a replica that has stopped; the low-water mark does not move until it resumes.")
 		a.inexact = true
 	case a.replica:
 		a.behind = behind

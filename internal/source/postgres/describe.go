@@ -130,7 +130,7 @@ func (c *session) moneyWarnings(p plan) []string {
 func (c *session) secured(ctx context.Context, r relation) (warnings []string, err error) {
 	rows, err := c.rows(ctx, "look for row security", securedSQL, r.tableList())
 	for _, row := range rows {
-		warnings = append(warnings, fmt.Sprintf("Row security applies to this account on %s: rows that no policy shows are not read, and one that policies come to hide is taken for gone. "+
+		warnings = append(warnings, fmt.Sprintf("Row security applies to this account on %s: rows that no policy shows are not read, and a row that a policy hides later is reported as gone. "+
 			"Unless that is meant, give the account a policy that shows all rows, or BYPASSRLS.", row[0]))
 	}
 	return warnings, err

@@ -182,7 +182,7 @@ func (c *cells) Append(b *source.Builder, i int) {
 	text := c.textOf(i)
 	if c.ascii && slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf }) {
 		b.Null()
-		b.Fail(i, "is not ASCII in a database whose encoding, SQL_ASCII, does not say what its bytes mean; add client_encoding=UTF8 to the URL if they are UTF-8")
+		b.Fail(i, "is not ASCII in a database whose encoding, SQL_ASCII, does not define other bytes; add client_encoding=UTF8 to the URL if they are UTF-8")
 		return
 	}
 	appendCell(b, i, c.plan.kinds[i], text)

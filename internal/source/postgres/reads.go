@@ -125,10 +125,10 @@ func keepFirst(first *string, name string) {
 func (o others) warnings() []string {
 	var w []string
 	for _, one := range []struct{ name, text string }{
-		{o.foreign, "%s is a foreign table, whose rows are of another server's transactions, which cannot be seen here: the horizon is the clock less the overlap, which has to be longer than those."},
+		{o.foreign, "%s is a foreign table. The transactions of its server are not visible here: the horizon is the clock less the overlap, which must be longer than those transactions."},
 		{o.materialized, "%s is a materialized view, which shows rows when it is refreshed: the horizon is the clock less the overlap, which has to be longer than the time between two refreshes."},
 		{o.replicated, "%s is filled by logical replication, which brings rows later than they are dated: the horizon is the clock less the overlap, which has to be longer than the transactions over there and the delay of the replication."},
-		{o.function, "The rows of %s are a function's, and what that reads is not known: the horizon is the clock less the overlap, which has to be longer than any transaction that writes there."},
+		{o.function, "The rows of %s come from a function, and what it reads is unknown: the horizon is the clock less the overlap, which must be longer than any transaction that writes there."},
 	} {
 		if one.name != "" {
 			w = append(w, fmt.Sprintf(one.text, one.name))

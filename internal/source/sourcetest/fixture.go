@@ -91,7 +91,7 @@ type Fixture struct {
 	Query func(sql string) [][]string
 	// Edges are the types of the database, with values at their edges.
 	Edges []Edge
-	// UnkeyedTime says that no read goes on from a key that is a {timestamp}.
+	// UnkeyedTime says that no read can continue from a key that is a {timestamp}.
 	UnkeyedTime bool
 	// Classless reports whether a value, in a column of that declaration, may have the key
 	// of one of another class, so that its type is not known once it has gone; nil for

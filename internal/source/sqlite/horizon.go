@@ -60,7 +60,7 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 	if err != nil || !found {
 		return "", err
 	}
-	return "", source.Unfit(fmt.Errorf("column %s holds no timestamp that is understood, so it is unknown how to write an instant in it: "+
+	return "", source.Unfit(fmt.Errorf("column %s has no timestamp in a known form: "+
 		"correct its values, or read a query that selects them as timestamps", p.selection.TimestampName()))
 }
 

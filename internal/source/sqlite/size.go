@@ -83,7 +83,7 @@ func (r *rows) again(ctx context.Context) error {
 }
 
 // errSkipped says that a snapshot was none.
-var errSkipped = errors.New("rows that were read are not there any more")
+var errSkipped = errors.New("rows that were read no longer exist")
 
 // items is how many a row of the present statement has.
 func (r *rows) items() int {

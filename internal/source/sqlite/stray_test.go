@@ -304,7 +304,7 @@ func TestStartNowNeedsAForm(t *testing.T) {
 	for range 100 {
 		w.insert("'2999-01-01 10:00:00 CET'")
 	}
-	if err := w.try(); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "column at holds no timestamp") {
+	if err := w.try(); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "column at has no timestamp") {
 		t.Errorf("Poll: %v, want it refused", err)
 	}
 	exec(t, w.writer, "DELETE FROM events WHERE at LIKE '2999%'")

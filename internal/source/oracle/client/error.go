@@ -155,7 +155,7 @@ var wordings = map[observer.Class]string{
 	observer.ClassSettings:    "an address or the name of a database does not fit",
 	observer.ClassQuery:       "a name, a type or a right does not fit",
 	observer.ClassData:        "a value does not allow what the query asks for",
-	observer.ClassRetry:       "the database could not go on with the read",
+	observer.ClassRetry:       "the database could not continue the read",
 	observer.ClassDriver:      "the database failed internally, or did not understand the driver",
 }
 

@@ -40,7 +40,7 @@ func (t Target) Check() error {
 	case t.Wallet == "" && t.WalletPassword != "":
 		return errors.New("wallet-password is given without a wallet")
 	case t.Wallet != "" && !t.TLS:
-		return errors.New("a wallet is given, but no TLS: set ssl=true")
+		return errors.New("a wallet needs TLS: set ssl=true")
 	case t.Wallet != "" && t.Service == "" && !service.MatchString(t.Descriptor):
 		return errors.New("a wallet needs the service's name, not an SID")
 	}

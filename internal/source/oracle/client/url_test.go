@@ -120,7 +120,7 @@ func TestParseURLRefuses(t *testing.T) {
 		"oracle://obs:pw@db/?sid=XE&sid=Tiger":                            "one value",
 		"oracle://obs:pw@db/W?ssl=%Tiger":                                 "percent-encoded",
 		"oracle://obs:pw@db/W?wallet-password=Tiger":                      "without a wallet",
-		"oracle://obs:pw@db/W?ssl=no&wallet=Tiger":                        "no TLS",
+		"oracle://obs:pw@db/W?ssl=no&wallet=Tiger":                        "needs TLS",
 		"oracle://obs:pw@db/?sid=XE&wallet=Tiger":                         "service's name",
 		"oracle://obs:pw@db/?connect=(HOST%3DTiger)":                      "leave out host",
 		"oracle://obs:pw@/?connect=(HOST%3DTiger":                         "parentheses",

@@ -135,7 +135,7 @@ func understood(dsn string) error {
 	case errors.As(err, &parse):
 		return errors.New("the driver cannot read the target")
 	case errors.Is(err, client.ErrProtocol):
-		return errors.New("the wallet is none that the driver can read")
+		return errors.New("the driver cannot read this kind of wallet")
 	}
 	return err
 }
