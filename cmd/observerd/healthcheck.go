@@ -136,7 +136,7 @@ func reach(h config.HTTP) (place, error) {
 		return place{}, refused("http.listen", "http.listen has port 0, and only the node knows the port that it uses; set a port, or http.socket")
 	case !h.Plain():
 		return place{}, refused("http.web-config", "http.listen asks for TLS or a password (http.web-config), and this command has neither; "+
-			"set http.socket as well, such as /run/observerd/http.sock: it is asked there")
+			"set http.socket as well, such as /run/observerd/http.sock, which healthcheck then uses")
 	}
 	return place{Network: "tcp", Address: net.JoinHostPort(ownAddress(host), port)}, nil
 }

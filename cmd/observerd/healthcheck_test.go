@@ -87,8 +87,8 @@ func TestHealthcheckWithoutAWay(t *testing.T) {
 	other := webtest.WriteConfig(t, t.TempDir(), webtest.User(t, "u", "p"))
 	for http, want := range map[string]string{
 		`{listen: ""}`: "there is nothing to ask",
-		"{listen: \"127.0.0.1:8080\", web-config: " + file + "}":  "use http.socket as well",
-		"{listen: \"127.0.0.1:8080\", web-config: " + other + "}": "use http.socket as well",
+		"{listen: \"127.0.0.1:8080\", web-config: " + file + "}":  "set http.socket as well",
+		"{listen: \"127.0.0.1:8080\", web-config: " + other + "}": "set http.socket as well",
 		"{listen: nonsense}": "is not an address",
 	} {
 		lines := 1
