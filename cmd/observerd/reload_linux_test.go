@@ -167,7 +167,7 @@ func TestAStrangerIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	ask("another process listens in the place of")
+	ask("another process listens instead of")
 }
 
 // TestOnlyItsUserReloadsANode asks a node of root as somebody else.
