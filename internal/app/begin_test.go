@@ -136,8 +136,8 @@ func TestNodeWaitsForThePromotion(t *testing.T) {
 		t.Errorf("status: fault %v of %v", wiring.FaultOf(err), err)
 	}
 	node, log := p.startLogged(t)
-	const words = "a standby answers, and no primary lets the node in"
-	eventually(t, doing(node, "Waits for the coordination database: "+words+"; the log says more"))
+	const words = "a standby answers, and no primary accepts the node"
+	eventually(t, doing(node, "Waits for the coordination database: "+words+"; see the log"))
 	says(t, node, "/readyz", words)
 	says(t, node, "/", words)
 	eventually(t, func() error {

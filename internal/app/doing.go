@@ -101,11 +101,11 @@ func obstacle(err error) string {
 	case errors.Is(err, sqldb.ErrPending):
 		return ": 'observerd migrate up' has to bring its schema up to date first"
 	case sqldb.Refusal(err) != "":
-		return ": " + sqldb.Refusal(err) + "; the log says more"
+		return ": " + sqldb.Refusal(err) + "; see the log"
 	case errors.Is(err, sqldb.ErrReadOnly):
 		return ": a standby answers, and no primary accepts the node; see the log"
 	case sqldb.Unavailable(err):
-		return ", which does not answer; the log says more"
+		return ", which does not answer; see the log"
 	}
 	return ", which cannot be worked with; the log says why"
 }

@@ -62,7 +62,7 @@ func TestCoordinationDatabaseThatLetsNobodyIn(t *testing.T) {
 			}
 
 			node, log := p.startLogged(t)
-			eventually(t, doing(node, "Waits for the coordination database: "+tc.words+"; the log says more"))
+			eventually(t, doing(node, "Waits for the coordination database: "+tc.words+"; see the log"))
 			eventually(t, func() error { return tells(log.String(), tc.words, tc.code, user, base) })
 			for _, path := range []string{"/", "/readyz"} {
 				if text := says(t, node, path, tc.words); strings.Contains(text, user) {

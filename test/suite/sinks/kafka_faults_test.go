@@ -199,7 +199,7 @@ func TestTLS(t *testing.T) {
 	place := `brokers: ["` + c.ListenAddrs()[0] + `"], topic: events, create: true, replication: 1`
 	probed(t, settings(t, place+", security: tls, tls: {ca-file: "+file+"}"))
 	probed(t, settings(t, place+", security: tls"), "certificate")
-	probed(t, settings(t, place), "look at security and sasl")
+	probed(t, settings(t, place), "check security and sasl")
 }
 
 func TestSinksDoNotSeeTheirPositions(t *testing.T) {
@@ -403,6 +403,6 @@ func TestUsersAndTheirRights(t *testing.T) {
 	probed(t, as("scram-sha-512", "half", "secret"), "topic observerd-positions: TOPIC_AUTHORIZATION_FAILED", "?one replica", "?settings of topic events cannot be seen")
 	wantError(t, begin(as("scram-sha-512", "half", "secret")), "observerd-positions", "READ too")
 	wantError(t, begin(as("scram-sha-256", "other", "secret")), "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "observerd-SINK")
-	wantError(t, begin(as("scram-sha-256", "all", "wrong")), "look at security and sasl")
-	probed(t, as("scram-sha-256", "all", "wrong"), "look at security and sasl")
+	wantError(t, begin(as("scram-sha-256", "all", "wrong")), "check security and sasl")
+	probed(t, as("scram-sha-256", "all", "wrong"), "check security and sasl")
 }
