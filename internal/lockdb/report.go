@@ -90,7 +90,7 @@ func (r *reporter) observers(ctx context.Context) error {
 	for _, s := range streams {
 		o := status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
-			LastError: s.LastError, Refusal: r.refusal(s), Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
+			LastError: s.LastError, Refusal: r.refusal(s), Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, DeadSince: s.DeadSince, Complete: s.Complete, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
 		}
 		if s.Paused {
 			o.Pause = &s.Pause

@@ -56,6 +56,7 @@ type StreamStatus struct {
 	// Refusal is what waits for an answer, see [observer.Refusal]; empty for nothing.
 	Refusal           string
 	Dead              int64
+	DeadSince         time.Time
 	Version, StreamID int64
 }
 
@@ -67,7 +68,7 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 			var lag int64
 			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Gone,
 				&s.Paused, sqldb.ScanTime(&s.Pause.At), sqldb.ScanTime(&s.Pause.Until), &s.Pause.By, &s.Pause.Reason,
-				sqldb.ScanTime(&s.TurnAt), sqldb.ScanTime(&s.LastOK), &s.Failures, sqldb.ScanTime(&s.RetryAt), &s.LastError, &lag, &s.Complete, &s.Dead, &s.Refusal)
+				sqldb.ScanTime(&s.TurnAt), sqldb.ScanTime(&s.LastOK), &s.Failures, sqldb.ScanTime(&s.RetryAt), &s.LastError, &lag, &s.Complete, &s.Dead, sqldb.ScanTime(&s.DeadSince), &s.Refusal)
 			s.Lag = time.Duration(lag) * time.Millisecond
 			if !s.Paused {
 				s.Pause = status.Pause{}

@@ -110,6 +110,8 @@ type Observer struct {
 	Live   int64  `json:"live_rows"`
 	Gone   int64  `json:"gone_rows"`
 	Dead   int64  `json:"dead_rows"`
+	// DeadSince is when the first of the poison rows was met.
+	DeadSince time.Time `json:"dead_since,omitzero"`
 	// Lag is how far the observer is behind after a poll that has left rows behind.
 	Lag time.Duration `json:"lag_ms"`
 	// Complete reports whether the stream was complete once.

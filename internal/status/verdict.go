@@ -70,12 +70,18 @@ func (v Verdict) Headline() string {
 
 func (r Report) nodesNeed() (all []Attention) {
 	versions, hashes := make(map[string]bool), make(map[string]bool)
+	var last, begun time.Time // when a node was last seen to work, and when the last of those alive started
+	for _, t := range r.Types {
+		last = later(last, t.TurnAt)
+	}
 	for _, n := range r.Nodes {
+		last = later(last, n.SeenAt)
 		if n.Gone {
 			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: "it died; the others have taken over", Runbook: "ObserverdSingleNodeAcquiring"})
 			continue
 		}
 		versions[n.Version], hashes[n.ConfigHash] = true, true
+		begun = later(begun, n.StartedAt)
 		if len(n.Unreachable) > 0 {
 			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Why: "it cannot reach " + strings.Join(n.Unreachable, ", "),
 				Command: "observerd doctor", Runbook: "ObserverdTypeNotSucceeding"})
@@ -87,14 +93,21 @@ func (r Report) nodesNeed() (all []Attention) {
 	}
 	switch {
 	case len(versions) == 0:
-		all = append(all, Attention{Level: LevelFailing, What: "cluster", Why: "no node is alive: nothing is polled or delivered",
+		all = append(all, Attention{Level: LevelFailing, What: "cluster", Since: last, Why: "no node is alive: nothing is polled or delivered",
 			Command: "systemctl status observerd", Runbook: "ObserverdNoLockAcquired"})
 	case len(versions) > 1:
-		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Why: "its nodes have different versions", Runbook: "ObserverdVersionsDiffer"})
+		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Since: begun, Why: "its nodes have different versions", Runbook: "ObserverdVersionsDiffer"})
 	case len(hashes) > 1:
-		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Why: "its nodes have different configurations", Command: "observerd doctor", Runbook: "ObserverdDefinitionsDiffer"})
+		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Since: begun, Why: "its nodes have different configurations", Command: "observerd doctor", Runbook: "ObserverdDefinitionsDiffer"})
 	}
 	return all
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (r Report) observersNeed() (all []Attention) {
@@ -110,14 +123,17 @@ func (r Report) observersNeed() (all []Attention) {
 		case o.LastError != "":
 			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.LastOKAt, o.LastError, "ObserverdTypeNotSucceeding"
 			a.Command = "observerd observers show " + o.ID
+			if o.Refusal != "" && strings.Contains(o.LastError, o.Refusal) {
+				a.Command = "observerd observers accept " + o.ID
+			}
 		case o.Refusal != "": // Of a sweep: that of a poll is its error.
 			a.Level, a.Why, a.Runbook = LevelDegraded, "it has refused, until an operator accepts it: "+o.Refusal, "ObserverdTypeNotSucceeding"
 			a.Command = "observerd observers accept " + o.ID
 		case o.onlyPoison():
-			a.Level, a.Why, a.Runbook = LevelFailing, "no row that it reads can become an event: all are poison", "ObserverdOnlyPoison"
+			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.DeadSince, "no row that it reads can become an event: all are poison", "ObserverdOnlyPoison"
 			a.Command = "observerd dead list --observer " + o.ID
 		case o.Dead > 0:
-			a.Level, a.Why, a.Runbook = LevelDegraded, fmt.Sprintf("%d rows could not become an event", o.Dead), "ObserverdDeadEvents"
+			a.Level, a.Since, a.Why, a.Runbook = LevelDegraded, o.DeadSince, fmt.Sprintf("%d rows could not become an event", o.Dead), "ObserverdDeadEvents"
 			a.Command = "observerd dead list --observer " + o.ID
 		case o.Lag >= observerBehind:
 			a.Level, a.Why, a.Runbook = LevelDegraded, "its polls leave rows unread", "ObserverdObserverBehind"

@@ -98,3 +98,34 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestAttentionHasATimeAndACommand has what began at a known time, and a poll that waits to be accepted.
+func TestAttentionHasATimeAndACommand(t *testing.T) {
+	t.Parallel()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, c := range map[string]struct {
+		wrong   func(r *status.Report)
+		since   time.Time
+		command string
+	}{
+		"no node, and none known": {func(r *status.Report) {
+			r.Nodes, r.Types = nil, []status.Type{{TurnAt: ago(time.Hour)}, {TurnAt: ago(time.Minute)}}
+		}, ago(time.Minute), "systemctl status observerd"},
+		"versions differ": {func(r *status.Report) {
+			r.Nodes[0].StartedAt, r.Nodes[1].StartedAt, r.Nodes[1].Version = ago(time.Hour), ago(time.Minute), "v2"
+		}, ago(time.Minute), ""},
+		"poison": {func(r *status.Report) { r.Observers[0].Dead, r.Observers[0].DeadSince = 1, ago(time.Hour) }, ago(time.Hour), "observerd dead list --observer orders"},
+		"a poll is refused": {func(r *status.Report) {
+			r.Observers[0].Refusal, r.Observers[0].LastError, r.Observers[0].LastOKAt = "8 of 8 rows are gone", "refused: 8 of 8 rows are gone", ago(time.Hour)
+		}, ago(time.Hour), "observerd observers accept orders"},
+		"a failure after a refusal": {func(r *status.Report) {
+			r.Observers[0].Refusal, r.Observers[0].LastError = "8 of 8 rows are gone", "connection refused"
+		}, time.Time{}, "observerd observers show orders"},
+	} {
+		r := sound()
+		c.wrong(&r)
+		if v := r.Judge(); len(v.Attention) != 1 || !v.Attention[0].Since.Equal(c.since) || v.Attention[0].Command != c.command {
+			t.Errorf("%s: %+v", name, v.Attention)
+		}
+	}
+}

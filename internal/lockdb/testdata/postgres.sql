@@ -375,10 +375,10 @@ PREPARE "Stream.Statuses" AS
 SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
        (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())), c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
        c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
-       c.last_ok_at IS NOT NULL AND c.query_fingerprint <> '' AND NOT c.first_reading, coalesce(d.n, 0),
+       c.last_ok_at IS NOT NULL AND c.query_fingerprint <> '' AND NOT c.first_reading, coalesce(d.n, 0), d.since,
        CASE WHEN c.accepted = '' THEN c.refusal ELSE '' END
   FROM obs_cursor c
-  LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
+  LEFT JOIN (SELECT stream, count(*) AS n, min(first_at) AS since FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
  ORDER BY c.stream;
 
 -- Stream.Refused
