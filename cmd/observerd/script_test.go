@@ -22,11 +22,15 @@ import (
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/redistest"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 var update = flag.Bool("update", false, "write the expected output in the scripts anew")
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "observerd" { // The processes that the tests start have flags of their own.
+		servertest.SideBySide()
+	}
 	testscript.Main(redistest.Wrap(mariatest.Wrap(pgtest.Wrap(m))), map[string]func(){"observerd": main})
 }
 
