@@ -16,10 +16,14 @@ import (
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/internal/lock/record"
 	"github.com/observerd/observerd/test/kit/githubtest"
+	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(m)
+}
 
 // options are those of a provider of the server's issues, whose leases are short.
 func options(s *githubtest.Server, token string) githublock.Options {

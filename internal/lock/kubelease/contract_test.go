@@ -10,10 +10,14 @@ import (
 	"github.com/observerd/observerd/internal/lock/kubelease"
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/test/kit/kubetest"
+	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(m)
+}
 
 // server is an API server, real or not.
 type server interface {

@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// every is the time between two questions.
-const every = 20 * time.Millisecond
+// The time between two questions. It is four times what a question took, within these
+// bounds: what costs much, as a page of metrics does, leaves the machine to what it asks for.
+const (
+	leastPause = 20 * time.Millisecond
+	mostPause  = 200 * time.Millisecond
+)
 
 // Eventually asks again until there is no complaint. With the last one it fails
 // the test when the limit is over; take one that a machine with much else to do
@@ -28,16 +32,15 @@ func Eventually(t testing.TB, limit time.Duration, complaint func() error) {
 func Within(ctx context.Context, limit time.Duration, complaint func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		err := complaint()
 		var f final
 		if err == nil || errors.As(err, &f) {
 			return err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(min(max(4*time.Since(began), leastPause), mostPause)):
 		case <-ctx.Done():
 			return err
 		}
