@@ -50,6 +50,7 @@ func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
+		began := time.Now()
 		g, err := p.Acquire(ctx, h.request("contender"))
 		if err != nil && !errors.Is(err, lock.ErrHeld) && !timedOut(ctx, err) {
 			t.Errorf("acquire: %v", err)
@@ -66,7 +67,8 @@ func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
 			}
 			return held
 		}
-		wait(ctx, time.Millisecond)
+		// Attempts in vain leave time to the holder: two or three of seven are under way.
+		wait(ctx, max(time.Millisecond, 2*time.Since(began)))
 	}
 }
 
