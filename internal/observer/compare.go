@@ -3,6 +3,7 @@ package observer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -57,6 +58,9 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch) (ch Chunk, 
 	if err != nil {
 		return ch, len(b.rows), failed(ctx, "read observed rows", err)
 	}
+	if err := c.refuseShared(ctx, b.rows, known); err != nil {
+		return ch, len(b.rows), err
+	}
 	x := &comparison{comparer: c, known: known}
 	clear(c.unknown)
 	x.expect(len(b.rows) - len(known))
@@ -71,6 +75,38 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch) (ch Chunk, 
 	c.noteFuture(rows)
 	return x.chunk, done, nil
 }
+
+// refuseShared makes poison again of the rows that were it for their key, and that this poll
+// reads without the row that has it: they would be changes of that.
+func (c *comparer) refuseShared(ctx context.Context, rows []row, known map[string]Observed) error {
+	var again []*row
+	var dead []Dead
+	for i := range rows {
+		r := &rows[i]
+		old, ok := known[r.key]
+		if !ok || old.Gone || r.err != nil || c.spec.Detect == DetectNew || !c.readBefore(r) {
+			continue
+		}
+		if r.hashData(); !bytes.Equal(old.Hash, r.hash[:]) {
+			again, dead = append(again, r), append(dead, Dead{Key: r.key, Reason: notUnique(c.spec), Raw: askedData(r.data, r.asked)})
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	buried, err := c.st.Buried(ctx, c.cursor, dead)
+	if err != nil {
+		return failed(ctx, "look up poison rows", err)
+	}
+	for i, r := range again {
+		if buried[i] != NotBuried {
+			r.err = errors.New(notUnique(c.spec))
+		}
+	}
+	return nil
+}
+
+func notUnique(s Spec) string { return keyColumns(s) + " is not unique" }
 
 // expect allocates for that many new rows at once.
 func (c *comparison) expect(n int) {
@@ -110,7 +146,7 @@ func (c *comparison) observe(r *row) bool {
 	case !known || c.seen.has(old.Number):
 		// The first one stands. Were the second a change, the two would make
 		// versions of each other in every poll.
-		c.poison(r, keyColumns(c.spec)+" is not unique")
+		c.poison(r, notUnique(c.spec))
 		return true
 	}
 	r.hashData()

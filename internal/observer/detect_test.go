@@ -94,6 +94,24 @@ func TestStatsOfAPollThatEndsEarly(t *testing.T) {
 	equal(t, "behind after the rest", s.poll().Behind, 0)
 }
 
+// TestKeyTwiceAcrossPolls has a later poll read the second row alone.
+func TestKeyTwiceAcrossPolls(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.src.SetClock(500)
+	s.src.Add(observertest.At("thrice", "1", 400), observertest.At("thrice", "2", 400), observertest.At("thrice", "3", 490))
+	for range 3 {
+		s.poll()
+	}
+	equal(t, "poison rows", len(s.db.Dead(stream)), 2)
+	equal(t, "events of the key", len(s.checkLog()["thrice"]), 1)
+	s.src.Delete("thrice")
+	s.src.Pass(1000)
+	s.src.Put("thrice", "4")
+	s.poll()
+	equal(t, "events of the key that was changed", len(s.checkLog()["thrice"]), 2)
+}
+
 func TestKeyTwiceInOnePoll(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
