@@ -77,7 +77,8 @@ func (r Report) nodesNeed() (all []Attention) {
 	for _, n := range r.Nodes {
 		last = later(last, n.SeenAt)
 		if n.Gone {
-			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: "it died; the others have taken over", Runbook: "ObserverdSingleNodeAcquiring"})
+			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: "it died; the others have taken over",
+				Command: "systemctl status observerd", Runbook: "ObserverdSingleNodeAcquiring"})
 			continue
 		}
 		versions[n.Version], hashes[n.ConfigHash] = true, true
@@ -96,7 +97,7 @@ func (r Report) nodesNeed() (all []Attention) {
 		all = append(all, Attention{Level: LevelFailing, What: "cluster", Since: last, Why: "no node is alive: nothing is polled or delivered",
 			Command: "systemctl status observerd", Runbook: "ObserverdNoLockAcquired"})
 	case len(versions) > 1:
-		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Since: begun, Why: "its nodes have different versions", Runbook: "ObserverdVersionsDiffer"})
+		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Since: begun, Why: "its nodes have different versions", Command: "observerd doctor", Runbook: "ObserverdVersionsDiffer"})
 	case len(hashes) > 1:
 		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Since: begun, Why: "its nodes have different configurations", Command: "observerd doctor", Runbook: "ObserverdDefinitionsDiffer"})
 	}
@@ -227,7 +228,7 @@ func (r Report) othersNeed() (all []Attention) {
 	if len(r.WentBack) > 0 {
 		b := r.WentBack[0]
 		all = append(all, Attention{Level: LevelDegraded, What: "event log", Since: b.At, Why: "it went back to an earlier state: " + b.Detail,
-			Runbook: "ObserverdLogWentBack"})
+			Command: "observerd doctor", Runbook: "ObserverdLogWentBack"})
 	}
 	return all
 }

@@ -93,6 +93,9 @@ func TestVerdict(t *testing.T) {
 		if len(c.want) > 0 {
 			worst = status.Level(strings.Fields(c.want[0])[0])
 		}
+		for _, a := range v.Attention {
+			same = same && a.Command != "" && a.Runbook != ""
+		}
 		if !same || v.Level != worst {
 			t.Errorf("%s: %s, %q, want %q", name, v.Level, got, c.want)
 		}
@@ -113,7 +116,7 @@ func TestAttentionHasATimeAndACommand(t *testing.T) {
 		}, ago(time.Minute), "systemctl status observerd"},
 		"versions differ": {func(r *status.Report) {
 			r.Nodes[0].StartedAt, r.Nodes[1].StartedAt, r.Nodes[1].Version = ago(time.Hour), ago(time.Minute), "v2"
-		}, ago(time.Minute), ""},
+		}, ago(time.Minute), "observerd doctor"},
 		"poison": {func(r *status.Report) { r.Observers[0].Dead, r.Observers[0].DeadSince = 1, ago(time.Hour) }, ago(time.Hour), "observerd dead list --observer orders"},
 		"a poll is refused": {func(r *status.Report) {
 			r.Observers[0].Refusal, r.Observers[0].LastError, r.Observers[0].LastOKAt = "8 of 8 rows are gone", "refused: 8 of 8 rows are gone", ago(time.Hour)
