@@ -58,7 +58,7 @@ func server(x *input, f *findings) {
 		f.add(Note, "default_transaction_isolation is "+level, "Nodes set read committed for their own sessions; whatever else works with this role gets the other.", "")
 	}
 	if s.Number > 0 && s.Number < leastPostgres {
-		f.add(Problem, "PostgreSQL "+s.Version+" is older than 12", "Nodes set plan_cache_mode in their sessions.", "Upgrade the server.")
+		f.add(Problem, "PostgreSQL "+s.Version+" is older than 12", "Nodes set plan_cache_mode, which it does not know.", "Upgrade the server.")
 	}
 	f.fine("PostgreSQL %s, a primary that can be written", majorOf(s.Version))
 }

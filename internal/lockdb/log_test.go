@@ -131,6 +131,22 @@ func TestReadIsBoundedByBytes(t *testing.T) {
 	})
 }
 
+// TestEventWithoutAnIDIsAnError has one between two others, whose id it must not take.
+func TestEventWithoutAnIDIsAnError(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3))
+		exec(t.Context(), t, url, map[string]string{
+			"sqlite":   `UPDATE obs_event SET event_id = '' WHERE seq = 2`,
+			"postgres": `UPDATE obs_event SET event_id = '00000000-0000-0000-0000-000000000000' WHERE seq = 2`,
+		})
+		if read, err := db.Log().After(t.Context(), "orders", 0, 3); err == nil || !strings.Contains(err.Error(), "event 2 has no id") {
+			t.Errorf("%d events, %v", len(read), err)
+		}
+	})
+}
+
 // TestFormerRelayCannotTouchANewStream covers streams that are born after the
 // sink was claimed.
 func TestFormerRelayCannotTouchANewStream(t *testing.T) {

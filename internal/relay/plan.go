@@ -191,8 +191,8 @@ func claims(batch []events.Event, r sink.Result) (stored map[string]*events.Posi
 	given := func(p events.Position) bool {
 		i, ok := first[p.Stream]
 		for ; ok && i < len(batch) && batch[i].Stream == p.Stream; i++ {
-			if batch[i].Seq == p.Seq {
-				return batch[i].ID == p.ID
+			if batch[i].Seq == p.Seq && batch[i].ID == p.ID {
+				return true
 			}
 		}
 		return false

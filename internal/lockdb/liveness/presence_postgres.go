@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -35,15 +36,19 @@ type SessionPresence struct {
 	conn   *pgx.Conn
 }
 
+// lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
+// be that for many. Without sequential scans those of small tables count as dear, which would
+// switch on jit.
+var lookSettings = map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off", "max_parallel_workers_per_gather": "0"}
+
 func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 	config, pooler := db.Session(func(config *pgx.ConnConfig) {
 		config.RuntimeParams["application_name"] += " liveness"
 		config.RuntimeParams["statement_timeout"] = sqldb.Millis(timeout)
 		// A pooler may have no prepared statements. The look alone is prepared, in a session
-		// that was found to be ours; its plan is made once, so it has to be that for many locks.
+		// that was found to be ours.
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
-		// Without jit, which a table without an index would be dear enough for then.
-		config.RuntimeParams["plan_cache_mode"], config.RuntimeParams["enable_seqscan"], config.RuntimeParams["jit"] = "force_generic_plan", "off", "off"
+		maps.Copy(config.RuntimeParams, lookSettings)
 	})
 	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler}
 	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {

@@ -23,16 +23,21 @@ const (
 )
 
 // Look returns the leases of the regions in a list, $1, and nodes; also the sessions that hold
-// an advisory lock of ours, and our own. Free deletes a row of INT_LOCK as it was seen, and
+// an advisory lock of ours, and our own. It is planned once, without the regions, of which the
+// planner would take any number for most of the rows: the limit, which leaves nothing out, keeps
+// it from another way than by the key, lease by lease. Free deletes a row of INT_LOCK as it was seen, and
 // notes why; it leaves a row alone that is just being renewed: its holder lives. Present
 // returns the keys of the sessions that hold an advisory lock of ours, and whether this is a
 // standby, on which they cannot be seen.
 var postgresPresenceSQL = presenceSQL{
 	Look: `
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
-       CAST(l.created_date AS TEXT), {ended l o.ttl_ms / 1000.0}
+SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.liveness, l.created_date, l.ended
   FROM obs_lock o
-  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ CROSS JOIN LATERAL (
+       SELECT CAST(i.lock_key AS TEXT), CAST(i.region AS TEXT), CAST(i.client_id AS TEXT), CAST(i.created_date AS TEXT), {ended i o.ttl_ms / 1000.0} AS ended
+         FROM int_lock i
+        WHERE o.lock_key = i.lock_key AND o.region = i.region AND o.term = i.client_id
+        LIMIT 1) AS l
  WHERE o.region {among $1}
 UNION ALL
 SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE

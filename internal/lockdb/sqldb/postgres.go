@@ -57,10 +57,10 @@ func openPostgres(o Options) (*DB, error) {
 	db := newDB(between.place.renderings, o.Logger)
 	db.postgres = &server{config: config, pooler: between, place: between.place}
 	// A plan that was made while a table was empty must not serve it when it
-	// has a million rows: statements are described once and planned each time.
+	// has a million rows: statements are planned each time, see Prepared.
 	mainConfig := config.Copy()
 	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	mainConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan" // See Prepared.
+	mainConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	mainConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
 		db.connected()
 		return nil

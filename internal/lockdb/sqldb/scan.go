@@ -82,6 +82,12 @@ func ScanUUID(to *uuid.UUID) sql.Scanner { return uuidScanner{to} }
 
 type uuidScanner struct{ *uuid.UUID }
 
+// Scan implements [sql.Scanner]. The embedded one leaves what is there for an empty text.
+func (s uuidScanner) Scan(value any) error {
+	*s.UUID = uuid.Nil
+	return s.UUID.Scan(value)
+}
+
 // ScanUUID implements [pgtype.UUIDScanner], which needs no text.
 func (s uuidScanner) ScanUUID(v pgtype.UUID) error {
 	*s.UUID = v.Bytes
@@ -106,6 +112,9 @@ func (s repeatedScanner) Scan(value any) error {
 
 // ScanBytes implements [pgtype.BytesScanner].
 func (s repeatedScanner) ScanBytes(text []byte) error {
+	if text == nil {
+		return s.Scan(nil)
+	}
 	if string(text) != *s.to {
 		*s.to = string(text)
 	}

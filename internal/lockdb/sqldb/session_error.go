@@ -110,6 +110,8 @@ func serverReason(server *pgconn.PgError) string {
 		return text + "; correct the role in database.url, or pg_hba.conf of the server"
 	case server.Code == "3D000":
 		return text + "; make it, or correct its name in database.url"
+	case server.Code == "42704":
+		return text + "; take it out of database.url, or use PostgreSQL 12 or later"
 	}
 	return text
 }
@@ -185,7 +187,9 @@ func worded(server *pgconn.PgError) string {
 			return "its server does not let the role make a setting that is in the URL"
 		}
 		return "its server does not let the role connect to that database"
-	case "22023", "42601", "42602", "42704", "55P02":
+	case "42704":
+		return "its server refuses a setting that is in the URL, or is older than PostgreSQL 12"
+	case "22023", "42601", "42602", "55P02":
 		return "its server refuses a setting that is in the URL"
 	}
 	if strings.HasPrefix(server.Code, "28") {

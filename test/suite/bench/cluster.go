@@ -102,6 +102,15 @@ func (c *cluster) sessionCPU(ctx context.Context, databases []string) (map[uint3
 	return used, err
 }
 
+// cpu is what the sessions of databases have used so far. Those that have ended do not count.
+func (c *cluster) cpu(ctx context.Context, databases ...string) (sum time.Duration, err error) {
+	used, err := c.sessionCPU(ctx, databases)
+	for _, one := range used {
+		sum += one
+	}
+	return sum, err
+}
+
 // checkpoint lets no measurement pay for what another has written.
 func (c *cluster) checkpoint(ctx context.Context) error {
 	if _, err := c.conn.Exec(ctx, "CHECKPOINT"); err != nil {

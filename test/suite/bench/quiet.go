@@ -113,7 +113,11 @@ func (q quiet) poll(ctx context.Context, url string, n int, trips func() int64) 
 			return quietly{}, err
 		}
 	}
-	before, source, coordination := trips(), q.cpu(ctx, q.url()), q.cpu(ctx, q.database)
+	before, source := trips(), q.sourceCPU(ctx)
+	coordination, err := q.cluster.cpu(ctx, q.database)
+	if err != nil {
+		return quietly{}, err
+	}
 	for range n {
 		took, err := q.once(ctx, o, src, db)
 		if err != nil {
@@ -121,8 +125,10 @@ func (q quiet) poll(ctx context.Context, url string, n int, trips func() int64) 
 		}
 		cost.took = append(cost.took, took)
 	}
-	cost.trips, cost.source, cost.coordination = trips()-before, q.cpu(ctx, q.url())-source, q.cpu(ctx, q.database)-coordination
-	return cost, nil
+	cost.trips, cost.source = trips()-before, q.sourceCPU(ctx)-source
+	cost.coordination, err = q.cluster.cpu(ctx, q.database)
+	cost.coordination -= coordination
+	return cost, err
 }
 
 func (quiet) once(ctx context.Context, o *observer.Observer, src observer.Source, db *lockdb.DB) (time.Duration, error) {
@@ -131,14 +137,11 @@ func (quiet) once(ctx context.Context, o *observer.Observer, src observer.Source
 	return watch.took, err
 }
 
-// cpu is what the sessions of a database in the cluster have used; zero of one elsewhere.
-func (q quiet) cpu(ctx context.Context, database string) (sum time.Duration) {
-	used, err := q.cluster.sessionCPU(ctx, []string{database})
-	if err != nil {
+// sourceCPU is what the sessions of a PostgreSQL source have used; zero of others.
+func (q quiet) sourceCPU(ctx context.Context) time.Duration {
+	if q.kind() != kindPostgres {
 		return 0
 	}
-	for _, one := range used {
-		sum += one
-	}
-	return sum
+	used, _ := q.cluster.cpu(ctx, q.url())
+	return used
 }

@@ -1,9 +1,12 @@
 -- Look
 PREPARE "Look" AS
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
-       CAST(l.created_date AS TEXT), (l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => o.ttl_ms / 1000.0)))
+SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.liveness, l.created_date, l.ended
   FROM obs_lock o
-  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ CROSS JOIN LATERAL (
+       SELECT CAST(i.lock_key AS TEXT), CAST(i.region AS TEXT), CAST(i.client_id AS TEXT), CAST(i.created_date AS TEXT), (i.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => o.ttl_ms / 1000.0))) AS ended
+         FROM int_lock i
+        WHERE o.lock_key = i.lock_key AND o.region = i.region AND o.term = i.client_id
+        LIMIT 1) AS l
  WHERE o.region = ANY ($1::text[])
 UNION ALL
 SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
