@@ -13,7 +13,12 @@ import (
 	"github.com/observerd/observerd/test/kit/workload"
 )
 
-const goalIdle = 0.01
+const (
+	goalIdle = 0.01
+	// goalIdleServer and goalIdleNodes are for idleNodes nodes with three types and an interval
+	// of a second.
+	goalIdleServer, goalIdleNodes = 0.08, 0.12
+)
 
 // measureIdle runs the real binary, as it would be installed, with three types
 // on a source in which nothing happens.
@@ -47,6 +52,89 @@ func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
 		beside: say("%s ms of CPU in %s s", whole(millis(used)), whole(span.Seconds())),
 		goal:   "under 1% of a core", met: []bool{part < goalIdle},
 	}}, nil
+}
+
+// measureIdleNodes runs a cluster on a source in which nothing happens.
+func measureIdleNodes(ctx context.Context, s *suite) (_ []figure, err error) {
+	folder, err := os.MkdirTemp("", "observerd-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	bed := &testbed.Testbed{Options: testbed.Options{Folder: folder}}
+	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
+		return nil, err
+	}
+	c, err := s.idleConfig(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	c.Interval = time.Second
+	nodes := make([]*daemon.Process, s.nodes)
+	for i := range nodes {
+		c.Node = fmt.Sprint("node-", i+1)
+		if nodes[i], err = bed.Start(ctx, "idle", c); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, testbed.Stop(ctx, nodes[i])) }()
+	}
+	if err := testbed.Sees(ctx, nodes); err != nil {
+		return nil, err
+	}
+	parts, server, err := s.measureNodes(ctx, nodes, s.idle/4, c.Database)
+	if err != nil {
+		return nil, err
+	}
+	all := 0.0
+	for _, part := range parts {
+		all += part
+	}
+	group := fmt.Sprintf("CPU of %d idle nodes, three types, interval 1 s, quiet source", s.nodes)
+	return []figure{
+		{
+			group: group, what: "the sessions of the coordination database", value: say("%s%% of a core", decimal(100*server, 1)),
+			goal: "at most 8% of a core", met: []bool{server <= goalIdleServer},
+		},
+		{group: group, what: "all nodes together", value: say("%s%% of a core", decimal(100*all, 1)), goal: "at most 12% of a core", met: []bool{all <= goalIdleNodes}},
+	}, nil
+}
+
+// measureNodes waits until nodes are warm, and measures which part of a core each of them uses
+// in that span, and the server for the sessions of databases.
+func (s *suite) measureNodes(ctx context.Context, nodes []*daemon.Process, span time.Duration, databases ...string) (parts []float64, server float64, err error) {
+	if err := live(ctx, nodes[0], s.warmup); err != nil {
+		return nil, 0, err
+	}
+	used := make([]time.Duration, len(nodes))
+	for i, p := range nodes {
+		if used[i], err = cpuOf(p.PID()); err != nil {
+			return nil, 0, err
+		}
+	}
+	before, err := s.cluster.sessionCPU(ctx, databases)
+	if err != nil {
+		return nil, 0, err
+	}
+	began := time.Now()
+	if err := live(ctx, nodes[0], span); err != nil {
+		return nil, 0, err
+	}
+	took := time.Since(began).Seconds()
+	after, err := s.cluster.sessionCPU(ctx, databases)
+	if err != nil {
+		return nil, 0, err
+	}
+	for pid, cpu := range after {
+		server += (cpu - before[pid]).Seconds() / took
+	}
+	for i, p := range nodes {
+		now, err := cpuOf(p.PID())
+		if err != nil {
+			return nil, 0, err
+		}
+		parts = append(parts, (now-used[i]).Seconds()/took)
+	}
+	return parts, server, nil
 }
 
 // idleConfig makes both databases. The intervals are those that the program has by

@@ -81,6 +81,7 @@ func measurements() []measurement {
 		{name: "quiet", measure: measureQuiet},
 		{name: "turn", measure: measureTurn},
 		{name: "idle", measure: measureIdle},
+		{name: "idle-nodes", measure: measureIdleNodes},
 		{name: "page", measure: measurePage},
 		{name: "words", measure: measureWords},
 		{name: "many-locks", measure: measureManyLocks},

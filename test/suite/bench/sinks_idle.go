@@ -76,7 +76,7 @@ func measureIdleSinks(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err := fillLog(ctx, with.Database, s.streams/10, sinkStream); err != nil {
 		return nil, err
 	}
-	var node [2]*daemon.Process
+	node := make([]*daemon.Process, 2)
 	for i, c := range []daemon.Config{without, with} {
 		if node[i], err = bed.Start(ctx, "sinks", c); err != nil {
 			return nil, err
@@ -86,15 +86,15 @@ func measureIdleSinks(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err := s.waitDelivered(ctx, node[1], 5*sinkStream*(s.streams/10)); err != nil {
 		return nil, err
 	}
-	p, server, err := s.measurePair(ctx, node, with.Database, target)
+	part, server, err := s.measureNodes(ctx, node, s.idle, with.Database, target)
 	if err != nil {
 		return nil, err
 	}
 	return []figure{{
 		group: "CPU of idle sinks", what: fmt.Sprintf("a node with a file, two sql, a webhook and a kafka, %s streams", thousands(s.streams/10)),
-		value:  say("%s%% of a core, and %s%% of its PostgreSQL's", decimal(100*p.with, 2), decimal(100*server, 2)),
-		beside: say("one file and an empty log %s%% of a core, in the same %s s", decimal(100*p.without, 2), whole(s.idle.Seconds())),
-		goal:   "under 1% of a core", met: []bool{p.with < goalSinks},
+		value:  say("%s%% of a core, and %s%% of its PostgreSQL's", decimal(100*part[1], 2), decimal(100*server, 2)),
+		beside: say("one file and an empty log %s%% of a core, in the same %s s", decimal(100*part[0], 2), whole(s.idle.Seconds())),
+		goal:   "under 1% of a core", met: []bool{part[1] < goalSinks},
 	}}, nil
 }
 
@@ -110,45 +110,6 @@ func (s *suite) waitDelivered(ctx context.Context, p *daemon.Process, want int) 
 		}
 		return nil
 	})
-}
-
-// measurePair measures the CPU of both nodes in the same span, and that of the server for the
-// sessions of databases.
-func (s *suite) measurePair(ctx context.Context, node [2]*daemon.Process, databases ...string) (p pair, server float64, err error) {
-	if err := live(ctx, node[1], s.warmup); err != nil {
-		return p, 0, err
-	}
-	var used [2]time.Duration
-	for i := range node {
-		if used[i], err = cpuOf(node[i].PID()); err != nil {
-			return p, 0, err
-		}
-	}
-	before, err := s.cluster.sessionCPU(ctx, databases)
-	if err != nil {
-		return p, 0, err
-	}
-	began := time.Now()
-	if err := live(ctx, node[1], s.idle); err != nil {
-		return p, 0, err
-	}
-	span := time.Since(began)
-	after, err := s.cluster.sessionCPU(ctx, databases)
-	if err != nil {
-		return p, 0, err
-	}
-	var served time.Duration
-	for pid, cpu := range after {
-		served += cpu - before[pid]
-	}
-	for i := range node {
-		now, err := cpuOf(node[i].PID())
-		if err != nil {
-			return p, 0, err
-		}
-		used[i] = now - used[i]
-	}
-	return pair{without: used[0].Seconds() / span.Seconds(), with: used[1].Seconds() / span.Seconds()}, served.Seconds() / span.Seconds(), nil
 }
 
 // measureSinkDown has a log grow whose sinks are down, and a receiver that then comes back.
