@@ -79,6 +79,7 @@ func tortured(t *testing.T, o torture.Options) check.Report {
 // TestInterruptedRunLeavesNothing ends a run in the middle of its faults. That
 // no goroutine is left is seen by TestMain.
 func TestInterruptedRunLeavesNothing(t *testing.T) {
+	t.Parallel()
 	o := build(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

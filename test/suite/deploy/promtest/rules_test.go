@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -67,7 +68,8 @@ func promtool(t *testing.T, dir string, args ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, path, args...)
-	command.Dir = dir
+	// A quarter of its work would be to collect garbage, of 128 MB at most.
+	command.Dir, command.Env = dir, append(os.Environ(), "GOGC=400")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("promtool %v: %v\n%s", args, err, out)
 	}
