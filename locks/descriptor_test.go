@@ -155,7 +155,7 @@ func TestDescriptorsThatAreRefused(t *testing.T) {
 		`lock "lock:exclusive:invoice:processing:1\u200b" has U+200B in it`: func(d *locks.Descriptor) { d.Resources = []string{"1\u200b"} },
 		"number 2":                            func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
 		`mode "share" is unknown; use shared`: func(d *locks.Descriptor) { d.Mode = "share" },
-		"metadata have 5000 bytes, more than 4096; use a reference to the rest":                                        func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
+		"metadata have 5000 bytes, more than 4096; use a reference to the rest":                                    func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
 		`metadata "scope" has no name, a control character in it, or is not UTF-8; use a name, and printable text`: func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": "secret\x00"} },
 	} {
 		d := good

@@ -146,7 +146,7 @@ func TestPoliciesThatContradictEachOther(t *testing.T) {
 		`subject "pages" is not known; use page`:                                                                      {{Name: "a", Subject: "pages"}},
 		`predicate "read" is not known`:                                                                               {{Name: "a", Predicate: "read"}},
 		`modes "share" is unknown; use shared`:                                                                        {{Name: "a", Modes: []locks.Mode{"share"}}},
-		"policy a: steal-by has nobody and names of nodes":                                                             {{Name: "a", StealBy: []string{locks.Nobody, "ops-1"}}},
+		"policy a: steal-by has nobody and names of nodes":                                                            {{Name: "a", StealBy: []string{locks.Nobody, "ops-1"}}},
 		"policy a: a node that may steal has no name":                                                                 {{Name: "a", StealBy: []string{""}}},
 		"policy a: a bound is negative":                                                                               {{Name: "a", MaxTTL: -1}},
 		"policy a: the least TTL 2s is longer than the greatest, 1s":                                                  {{Name: "a", MinTTL: 2 * time.Second, MaxTTL: time.Second}},
