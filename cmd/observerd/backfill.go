@@ -87,16 +87,13 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		case b.status:
 			return b.printStatus(operator.BackfillStatus(ctx, id))
 		case b.cancel:
-			return observerCommands{b.cli}.doAll(ctx, operator, []string{id}, o.By, b.cancelled, *b.output)
+			return observerCommands{b.cli}.doAll(ctx, operator, []string{id}, o.By, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+				changed, err := operator.CancelBackfill(ctx, id, by)
+				return changed, either(changed, "backfill cancelled", "no backfill is running"), err
+			}, *b.output)
 		}
 		return b.work(ctx, operator, o)
 	})
-}
-
-// cancelled ends the backfill that is running.
-func (b *backfiller) cancelled(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
-	changed, err := operator.CancelBackfill(ctx, id, by)
-	return changed, either(changed, "backfill cancelled", "no backfill is running"), err
 }
 
 // work does the backfill and shows how far it is on stderr; stdout has the

@@ -97,8 +97,9 @@ row into exactly one durable event. Any number of identical nodes share the work
 	flags.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as log.level=debug; may be repeated")
 	flags.StringVar(&c.logLevel, "log-level", "", "the least `level` to log: debug, info, warn or error")
 	root.AddCommand(
-		c.initCommand(), c.runCommand(), c.reloadCommand(), c.validateCommand(), c.doctorCommand(), c.statusCommand(), c.healthcheckCommand(), c.migrateCommand(), c.pollCommand(),
-		c.eventsCommand(), c.schemaCommand(), c.observersCommand(), c.sinksCommand(), c.deadCommand(), c.auditCommand(), c.locksCommand(), c.execCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
+		c.initCommand(), c.runCommand(), c.reloadCommand(), c.validateCommand(), c.doctorCommand(), c.statusCommand(), c.healthcheckCommand(),
+		group("migrate", "Bring the coordination database up to date", c.migrateUp(), c.migrateStatus()), c.pollCommand(),
+		group("events", "Look at the event log", c.eventsTail()), c.schemaCommand(), c.observersCommand(), c.sinksCommand(), c.deadCommand(), c.auditCommand(), c.locksCommand(), c.execCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
 	)
 	return root
 }

@@ -16,10 +16,6 @@ import (
 // lookEvery is the time between two looks at the event log.
 const lookEvery = time.Second
 
-func (c *cli) eventsCommand() *cobra.Command {
-	return group("events", "Look at the event log", c.eventsTail())
-}
-
 func (c *cli) eventsTail() *cobra.Command {
 	o := admin.TailOptions{Every: lookEvery}
 	var from string

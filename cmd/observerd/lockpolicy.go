@@ -126,7 +126,7 @@ func (p *policyCheck) judge(rules *locks.Rules, verdict *policyVerdict) error {
 func (p *policyCheck) print(v policyVerdict) error {
 	err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, each(v.Policies, func(row policyRow) []string {
 		which := cmp.Or(strings.Join(strings.Fields(row.Subject+" "+row.Predicate+" "+string(row.Mode)), " "), "all")
-		return []string{row.Name, which, strings.Join(row.bounds(), ", "), orDash(row.Reason)}
+		return []string{row.Name, which, cmp.Or(strings.Join(row.bounds(), ", "), "none"), orDash(row.Reason)}
 	}))
 	if err == nil && v.Allowed != nil && *v.Allowed {
 		fmt.Fprintf(p.stdout, "%s is allowed\n", escaped(v.Lock))
@@ -167,9 +167,6 @@ func (r policyRow) bounds() []string {
 	add(len(r.Metadata) > 0, "metadata %s", strings.Join(r.Metadata, " and "))
 	add(r.PerNode > 0, "%d in one process", r.PerNode)
 	add(len(r.StealBy) > 0, "stolen by %s", strings.Join(r.StealBy, " or "))
-	if all == nil {
-		return []string{"none"}
-	}
 	return all
 }
 

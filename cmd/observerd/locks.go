@@ -70,7 +70,11 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
 				unknown = nil // Once is enough, also with --watch.
 			}
-			return answer(w, *output, each(found, wiring.HeldLock), err, func() error { return printLocks(w, found) })
+			return answer(w, *output, each(found, wiring.HeldLock), err, func() error {
+				return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, each(found, func(l locks.Found) []string {
+					return []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
+				}))
+			})
 		}
 		if *watch {
 			return c.watch(cmd.Context(), *timeout, *output == formatText, list)
@@ -95,12 +99,6 @@ func unknownWord(cfg *config.Config, f locks.Filter) (unknown *locks.DescriptorE
 		return nil, usageError{unknown}
 	}
 	return unknown, nil
-}
-
-func printLocks(w io.Writer, found []locks.Found) error {
-	return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, each(found, func(l locks.Found) []string {
-		return []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
-	}))
 }
 
 func leftOf(l locks.Found) string {

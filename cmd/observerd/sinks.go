@@ -102,10 +102,7 @@ func (c sinkCommands) act(cmd *cobra.Command, do operation) *cobra.Command {
 			Changed bool   `json:"changed"`
 			Result  string `json:"result"`
 		}{args[0], changed, result}
-		return answer(c.stdout, *output, done, nil, func() error {
-			_, err := fmt.Fprintf(c.stdout, "%s: %s\n", done.Sink, done.Result)
-			return err
-		})
+		return c.line(*output, done, nil, "%s: %s", done.Sink, done.Result)
 	})
 }
 

@@ -91,10 +91,6 @@ func notes() map[string]string {
 	return settings
 }
 
-func (c *cli) migrateCommand() *cobra.Command {
-	return group("migrate", "Bring the coordination database up to date", c.migrateUp(), c.migrateStatus())
-}
-
 func (c *cli) migrateUp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
