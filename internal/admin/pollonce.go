@@ -9,7 +9,6 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/turn"
@@ -119,7 +118,7 @@ func (s *singlePoll) run(ctx context.Context, g lock.Grant) error {
 	began := time.Now()
 	stats, err := s.poller.Poll(ctx, g)
 	s.done = Polled{
-		Observer: s.observer.ID, Lock: g.Name, Fence: g.Fence, Outcome: outcomeOf(err),
+		Observer: s.observer.ID, Lock: g.Name, Fence: g.Fence, Outcome: schedule.OutcomeOf(err),
 		Rows: stats.Rows, Events: stats.Events, Poison: stats.Poison, Took: time.Since(began),
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -152,20 +151,4 @@ func (s *singlePoll) record(ctx context.Context, g lock.Grant, cause error) erro
 		return nil // The node that holds the lease now writes the history.
 	}
 	return err
-}
-
-func outcomeOf(err error) turn.Outcome {
-	switch {
-	case err == nil:
-		return turn.OK
-	case errors.Is(err, lock.ErrFenced):
-		return turn.Fenced
-	case errors.Is(err, lock.ErrLost):
-		return turn.Lost
-	case errors.Is(err, observer.ErrUnreachable):
-		return turn.Unreachable
-	case errors.Is(err, observer.ErrOtherDefinition):
-		return turn.Outdated
-	}
-	return turn.Error
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -125,8 +126,10 @@ func (k *Keeper) acquire(ctx context.Context, requests []Request, try func(ctx c
 	attempt, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer context.AfterFunc(k.ctx, cancel)()
-	for _, r := range requests {
-		k.metrics.attempt(r.Name)
+	if attempts := k.metrics.attempts; attempts != nil {
+		for _, r := range requests {
+			attempts.WithLabelValues(r.Name).Inc()
+		}
 	}
 	grants, err := try(attempt)
 	if err != nil {
@@ -199,11 +202,7 @@ func (k *Keeper) shut() []*Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	held := make([]*Lease, 0, len(k.leases))
-	for l := range k.leases {
-		held = append(held, l)
-	}
-	return held
+	return slices.Collect(maps.Keys(k.leases))
 }
 
 // begin reports whether an attempt may begin; [Keeper.Close] waits for its end then.
@@ -308,10 +307,4 @@ func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
 		}, []string{"lock"})
 	}
 	return m
-}
-
-func (m *keeperMetrics) attempt(name string) {
-	if m.attempts != nil {
-		m.attempts.WithLabelValues(name).Inc()
-	}
 }

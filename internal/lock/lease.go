@@ -88,7 +88,10 @@ func (l *Lease) releaseOnce(ctx context.Context) error {
 	l.keeper.remove(l)
 	g := l.Grant()
 	if l.isGone() {
-		return fmt.Errorf("release lock %s: %w", g.Key, lossOf(lost))
+		if !errors.Is(lost, ErrLost) {
+			lost = ErrLost
+		}
+		return fmt.Errorf("release lock %s: %w", g.Key, lost)
 	}
 	// A lease that was given up because no renewal was answered may still exist at the
 	// provider, and block the next holder.

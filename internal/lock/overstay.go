@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -36,14 +35,6 @@ func (l *Lease) Overstay() {
 // under it has the time to stop that is left of its TTL, or until the release. A lease that has
 // ended stays as it is.
 func (l *Lease) StopRenewal() { _ = l.end(context.Canceled) }
-
-// lossOf returns why a lease was lost that ended for this reason, and was found lost.
-func lossOf(ended error) error {
-	if errors.Is(ended, ErrLost) {
-		return ended
-	}
-	return ErrLost
-}
 
 // Delayer ends a lease, and keeps its lock for some time.
 type Delayer interface {

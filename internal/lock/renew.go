@@ -71,7 +71,9 @@ func (k *Keeper) due(now time.Time) []*Lease {
 		return batch
 	}
 	for _, l := range batch {
-		l.setRenewing(false)
+		l.mu.Lock()
+		l.renewing = false
+		l.mu.Unlock()
 	}
 	return nil
 }
@@ -90,12 +92,6 @@ func (k *Keeper) RenewNow() {
 	}
 	k.mu.Unlock()
 	k.wakeLoop()
-}
-
-func (l *Lease) setRenewing(on bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.renewing = on
 }
 
 // untilNext returns the time until the earliest renewal that does not run yet, and notes

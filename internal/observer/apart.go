@@ -32,10 +32,8 @@ type apart struct {
 	chunks int64
 }
 
-func (a *apart) part() Part { return a.parts[0] }
-
 func (a *apart) statement() (Query, Range) {
-	return a.query(), Range{Part: a.part(), Order: a.order, Key: a.key}
+	return a.query(), Range{Part: a.parts[0], Order: a.order, Key: a.key}
 }
 
 func (a *apart) lasts(context.Context) time.Duration {
@@ -139,7 +137,7 @@ func (a *apart) keepPlace(ctx context.Context, stored bool) error {
 	g := Generation{StartedAt: a.at}
 	switch {
 	case len(a.parts) > 0 && a.key != "" && a.order != "":
-		g.Reading, g.Key = a.id(a.part())+a.order, a.key
+		g.Reading, g.Key = a.id(a.parts[0])+a.order, a.key
 	case stored:
 		g.Reading, g.FinishedAt = apartReading, a.spec.Now()
 	default:

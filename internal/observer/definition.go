@@ -119,10 +119,6 @@ func WithKeyOf(ctx context.Context, src Source, s Spec, c Cursor) (Query, error)
 	return q, err
 }
 
-func noKey(table string) error {
-	return &Fault{Class: ClassQuery, Err: fmt.Errorf("no primary key of %s is seen; set key to columns that identify a row", table)}
-}
-
 // findKey takes the primary key of the table where the configuration leaves the key out.
 // The rows of a stream keep their keys: if those were made of other columns, a person has
 // to decide, before the definition is replaced by one with the key that was found. Both it
@@ -163,7 +159,7 @@ func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
 	switch {
 	case len(before) == 0 || c.Rows == 0 || slices.Equal(before, found):
 		if len(found) == 0 {
-			return noKey(table)
+			return &Fault{Class: ClassQuery, Err: fmt.Errorf("no primary key of %s is seen; set key to columns that identify a row", table)}
 		}
 		return nil
 	case len(found) == 0:

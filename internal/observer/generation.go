@@ -58,8 +58,6 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 // isWhole reports whether one statement reads all rows, because none can go on after it.
 func (g *generation) isWhole() bool { return g != nil && !g.byKey }
 
-func (g *generation) part() Part { return PartAll }
-
 // statement reads all forms of timestamps, because their order does not matter.
 func (g *generation) statement() (Query, Range) {
 	q := g.query()

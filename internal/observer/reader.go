@@ -15,8 +15,6 @@ import (
 // reading is a way through rows of a source, statement by statement. It knows how far it
 // is. What the reader calls, lasts and canCut, does not change during a statement.
 type reading interface {
-	// part is what is read.
-	part() Part
 	// statement is what the next one reads.
 	statement() (Query, Range)
 	// lasts is for how long that statement may hand over rows.
@@ -53,6 +51,7 @@ const (
 type reader struct {
 	*input
 	by      reading
+	part    Part
 	rows    Rows
 	batches chan *batch
 	cancel  context.CancelFunc
@@ -87,13 +86,13 @@ func startReading(ctx context.Context, j *journal, by reading, arrived *atomic.I
 		cancel()
 		return nil, failed(ctx, "read source", err)
 	}
-	full := by.part() == PartAll || j.sweep.kind() == SweepReconcile
+	full := in.Part == PartAll || j.sweep.kind() == SweepReconcile
 	if err := j.checkColumns(rows.Columns(), rows.KeyColumns(), full); err != nil {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}
 	r := &reader{
-		input: j.input, by: by, rows: rows, arrived: arrived, from: in.From, first: in.Key, order: rows.KeyOrder(),
+		input: j.input, by: by, part: in.Part, rows: rows, arrived: arrived, from: in.From, first: in.Key, order: rows.KeyOrder(),
 		mostlyPoison: j.looksMostlyPoison, batches: make(chan *batch), cancel: cancel,
 	}
 	go r.run(reading)
@@ -238,7 +237,7 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 // else a statement that its limit has ended would pass for a complete one.
 func (r *reader) follow(row *Row) (ordered bool) {
 	r.arrived.Add(1)
-	dated := r.by.part() == PartDated
+	dated := r.part == PartDated
 	if dated && (row.Cursor != "" || row.Err != nil) {
 		r.dated++
 	}

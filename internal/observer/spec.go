@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,20 +123,18 @@ const shares = 10
 
 func (s Spec) withDefaults() Spec {
 	s.Query.Stream = s.Stream
-	s.ChunkRows = orDefault(s.ChunkRows, 5000)
-	s.ChunkBytes = orDefault(s.ChunkBytes, 2<<20)
+	s.ChunkRows = cmp.Or(s.ChunkRows, 5000)
+	s.ChunkBytes = cmp.Or(s.ChunkBytes, 2<<20)
 	if s.MaxRate > 0 {
 		s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate)))
 		if s.PollTime > 0 { // Or a poll would wait for one chunk alone.
 			s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate*s.PollTime.Seconds()/shares)))
 		}
 	}
-	s.MaxGone = orDefault(s.MaxGone, 0.2)
-	s.StatementTime = orDefault(s.StatementTime, 10*time.Second)
-	s.CommitTimeout = orDefault(s.CommitTimeout, 30*time.Second)
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
-	}
+	s.MaxGone = cmp.Or(s.MaxGone, 0.2)
+	s.StatementTime = cmp.Or(s.StatementTime, 10*time.Second)
+	s.CommitTimeout = cmp.Or(s.CommitTimeout, 30*time.Second)
+	s.Logger = cmp.Or(s.Logger, slog.New(slog.DiscardHandler))
 	if s.Definition == nil {
 		s.Definition = func(context.Context, []string) (string, error) { return "", nil }
 	}
@@ -151,13 +150,6 @@ func (s Spec) withDefaults() Spec {
 // readsAll reports whether each reading is of all rows.
 func (s Spec) readsAll() bool {
 	return s.Detect == DetectSnapshot || s.Query.Timestamp == ""
-}
-
-func orDefault[T int | float64 | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // validate reports every mistake at once. It expects the defaults to be set.

@@ -38,7 +38,7 @@ func (c *comparer) readStatement(ctx context.Context, by reading) (outcome, erro
 
 // take compares a batch and commits what has changed.
 func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch) (outcome, error) {
-	ch, done, err := c.compare(ctx, by.part(), b)
+	ch, done, err := c.compare(ctx, rows.part, b)
 	how := unfinished
 	if done < len(b.rows) {
 		how = full
@@ -47,7 +47,7 @@ func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch)
 		return how, c.countPoison(ctx, rows.batches, err)
 	}
 	by.reach(b.rows[:done])
-	if err := c.commitIfAny(ctx, by.part(), ch); err != nil {
+	if err := c.commitIfAny(ctx, rows.part, ch); err != nil {
 		return how, err
 	}
 	if by.settle(rows, b.rows[:done]) {

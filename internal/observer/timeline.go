@@ -17,8 +17,6 @@ type span struct {
 	limit  int
 }
 
-func (s *span) part() Part { return PartDated }
-
 func (s *span) statement() (Query, Range) {
 	in := Range{Part: PartDated, From: s.from.cursor, Key: s.from.key, Order: s.from.order, Before: s.before, Limit: s.limit}
 	return s.query(), in

@@ -26,10 +26,6 @@ type admission struct {
 	metrics *metrics
 }
 
-func newAdmission(turns int, m *metrics) *admission {
-	return &admission{slots: semaphore.NewWeighted(int64(turns)), metrics: m}
-}
-
 // enter waits for at most that time until the turn is admitted; the caller then calls
 // leave. The error is errNotAdmitted.
 func (a *admission) enter(ctx context.Context, within time.Duration) error {

@@ -107,12 +107,8 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	if o.Liveness == nil {
-		o.Liveness = noLiveness{}
-	}
-	if o.Registerer == nil {
-		o.Registerer = prometheus.NewRegistry()
-	}
+	o.Liveness = cmp.Or[Liveness](o.Liveness, noLiveness{})
+	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, prometheus.NewRegistry())
 	if o.Beat == nil {
 		o.Beat = func(string, time.Duration) {}
 	}

@@ -258,26 +258,36 @@ func (p *observerPoll) withPollTimeout(ctx context.Context) (context.Context, co
 	}
 }
 
-// outcome classifies the error of a poll. ctx is the lease's.
-func (p *observerPoll) outcome(ctx context.Context, err error) turn.Outcome {
-	cause := context.Cause(ctx)
+// OutcomeOf classifies the error of a poll by itself.
+func OutcomeOf(err error) turn.Outcome {
 	switch {
 	case err == nil:
 		return turn.OK
 	case errors.Is(err, lock.ErrFenced):
 		return turn.Fenced
-	case errors.Is(cause, lock.ErrLost) || errors.Is(err, lock.ErrLost):
+	case errors.Is(err, lock.ErrLost):
 		return turn.Lost
-	case cause != nil:
-		return abandoned
 	case errors.Is(err, observer.ErrUnreachable):
 		return turn.Unreachable
 	case errors.Is(err, observer.ErrOtherDefinition):
 		return turn.Outdated
-	case errors.Is(err, observer.ErrConflict):
-		return turn.Conflict
 	}
 	return turn.Error
+}
+
+// outcome classifies the error of a poll under a lease, whose context is ctx.
+func (p *observerPoll) outcome(ctx context.Context, err error) turn.Outcome {
+	outcome, cause := OutcomeOf(err), context.Cause(ctx)
+	switch {
+	case outcome == turn.OK, outcome == turn.Fenced, outcome == turn.Lost:
+	case errors.Is(cause, lock.ErrLost):
+		return turn.Lost
+	case cause != nil:
+		return abandoned
+	case outcome == turn.Error && errors.Is(err, observer.ErrConflict):
+		return turn.Conflict
+	}
+	return outcome
 }
 
 func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/wait"
@@ -77,7 +78,7 @@ func New(o Options) *Scheduler {
 		cycles:     newCycles(o.Logger, m, o.Types, o.Quiet),
 		outages:    &outageLog{log: o.Logger},
 		membership: newMembership(o.Node, o.Store),
-		admission:  newAdmission(o.Connections, m),
+		admission:  &admission{slots: semaphore.NewWeighted(int64(o.Connections)), metrics: m},
 		passedOver: &passedOver{log: o.Logger, turns: m.passed, sincePoll: m.passedRow},
 		begun:      make(chan struct{}),
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -78,9 +79,7 @@ type Options struct {
 
 // WithDefaults fills in what is not set. poolSize is the kind's.
 func (o Options) WithDefaults(poolSize int) Options {
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
+	o.Location = cmp.Or(o.Location, time.UTC)
 	if o.PoolSize <= 0 {
 		o.PoolSize = poolSize
 	}
@@ -90,8 +89,6 @@ func (o Options) WithDefaults(poolSize int) Options {
 	if o.QueryTimeout <= 0 {
 		o.QueryTimeout = 30 * time.Second
 	}
-	if o.Gate == nil {
-		o.Gate = Open{}
-	}
+	o.Gate = cmp.Or[Gate](o.Gate, Open{})
 	return o
 }

@@ -40,8 +40,7 @@ type MissingError struct {
 // NamePrimaryKey adds the table's primary key to a failure that a column for the key of
 // q is missing. Other errors stay as they are, and so does one where look fails.
 func NamePrimaryKey(err error, q observer.Query, look func() ([]string, error)) error {
-	var missing *MissingError
-	if errors.As(err, &missing) && missing.Kind == "column" && slices.Contains(q.Key, missing.Name) {
+	if missing, ok := errors.AsType[*MissingError](err); ok && missing.Kind == "column" && slices.Contains(q.Key, missing.Name) {
 		if key, failed := look(); failed == nil {
 			missing.PrimaryKey = key
 		}

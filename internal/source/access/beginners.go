@@ -27,10 +27,6 @@ type beginners struct {
 	waiting prometheus.Gauge
 }
 
-func newBeginners(connections int, waiting prometheus.Gauge) *beginners {
-	return &beginners{semaphore.NewWeighted(int64(beginnersPerConnection * connections)), waiting}
-}
-
 // enter waits for a place. The calls of the poll have the context that it returns, and
 // leave is called when the poll has ended. The error is the cause of the end of ctx.
 func (b *beginners) enter(ctx context.Context) (begun context.Context, leave func(), err error) {

@@ -142,8 +142,7 @@ func (g *credentialGate) refused(ctx context.Context, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unsaid = &observer.Fault{Class: observer.ClassCredentials, Err: err}
-	var f *observer.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*observer.Fault](err); ok {
 		g.unsaid.Code = f.Code
 	}
 	g.tell(ctx)

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -83,7 +85,7 @@ func (o *Opener) OpenForPolls(name string, connections int, m *Metrics) (*Source
 	m.prepare(name)
 	return &Source{
 		name: name, opened: found, find: func() (opened, error) { return o.find(name) },
-		metrics: m, beginners: newBeginners(connections, m.waiting.WithLabelValues(name)),
+		metrics: m, beginners: &beginners{semaphore.NewWeighted(int64(beginnersPerConnection * connections)), m.waiting.WithLabelValues(name)},
 	}, nil
 }
 
