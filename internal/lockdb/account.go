@@ -46,11 +46,6 @@ func (t *Accounts) Account(ctx context.Context, id string) ([]Account, error) {
 	return t.accounts(ctx, t.sql.SQL().Account.Account, id)
 }
 
-// all returns the refusals of all accounts, sorted by account.
-func (t *Accounts) all(ctx context.Context) ([]Account, error) {
-	return t.accounts(ctx, t.sql.SQL().Account.All)
-}
-
 func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Account, error) {
 	return sqldb.All(ctx, t.db, "read the refused accounts", text, func(scan sqldb.Scan, a *Account) error {
 		return scan(&a.ID, &a.Node, &a.Reason, &a.Salt, &a.Digest, sqldb.ScanTime(&a.RefusedAt))

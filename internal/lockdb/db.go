@@ -1,6 +1,7 @@
 package lockdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"log/slog"
@@ -73,9 +74,7 @@ type DB struct {
 // for by its users. It fails only for a URL that can never work. Call [DB.Ready] or
 // [DB.Migrate] before anything else; see [sqldb.Open].
 func Open(o Options) (*DB, error) {
-	if o.StalledCopy == 0 {
-		o.StalledCopy = DefaultStalledCopy
-	}
+	o.StalledCopy = cmp.Or(o.StalledCopy, DefaultStalledCopy)
 	opened, err := sqldb.Open(sqldb.Options{
 		URL: o.URL, PoolSize: o.PoolSize, LockTimeout: o.LockTimeout, AcquireWait: o.AcquireWait, ReadOnly: o.ReadOnly, Logger: o.Logger,
 	})

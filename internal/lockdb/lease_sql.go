@@ -1,5 +1,7 @@
 package lockdb
 
+import "github.com/observerd/observerd/internal/lockdb/liveness"
+
 // leaseSQL are the statements of [Leases]; see Rendering.SQL in package sqldb for their tokens.
 type leaseSQL struct {
 	// Acquire takes a free or expired lock in one round trip, on PostgreSQL.
@@ -88,7 +90,7 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.client_id = want.term
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND {alive l want.ttl}
  ORDER BY want.n`,
-	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
+	Guard: guardSQL, Release: liveness.ReleaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
 }
 
 // A row that could be taken had ended. Asked a moment before, in a statement of its own, it
@@ -111,7 +113,7 @@ RETURNING client_id`,
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $10, $11)
 ` + Described,
-	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
+	Guard: guardSQL, Release: liveness.ReleaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
 }
 
 const (
@@ -119,12 +121,6 @@ const (
 UPDATE int_lock AS l
    SET {touch $4}
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive l $4}`
-
-	releaseSQL = `
-DELETE FROM int_lock
- WHERE (lock_key, region) IN (
-       SELECT lock_key, region FROM int_lock
-        WHERE lock_key = $1 AND region = $2 AND client_id = $3{skip})`
 
 	holdsSQL = `
 SELECT EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3)`

@@ -207,7 +207,9 @@ func (r *reporter) polls(ctx context.Context) (err error) {
 	return err
 }
 
-func statusPolls(polls []turn.StreamTaken) []status.Poll {
+// Polls returns the last polls, newest first: of an observer, or of all where id is empty.
+func (db *DB) Polls(ctx context.Context, id string, limit int) ([]status.Poll, error) {
+	polls, err := db.Turns().Polls(ctx, id, limit)
 	var all []status.Poll
 	for _, p := range polls {
 		all = append(all, status.Poll{
@@ -215,19 +217,7 @@ func statusPolls(polls []turn.StreamTaken) []status.Poll {
 			Outcome: string(p.Outcome), Reason: p.Reason, Rows: p.Rows, Events: p.Events, Poison: p.Poison,
 		})
 	}
-	return all
-}
-
-// Polls returns the last polls, newest first: of an observer, or of all where id is empty.
-func (db *DB) Polls(ctx context.Context, id string, limit int) ([]status.Poll, error) {
-	read := db.Turns().Polls
-	if id != "" {
-		read = func(ctx context.Context, limit int) ([]turn.StreamTaken, error) {
-			return db.Turns().PollsOf(ctx, id, limit)
-		}
-	}
-	polls, err := read(ctx, limit)
-	return statusPolls(polls), err
+	return all, err
 }
 
 func (r *reporter) sweeps(ctx context.Context) error {
@@ -258,7 +248,7 @@ func (r *reporter) generations(ctx context.Context) (err error) {
 }
 
 func (r *reporter) accounts(ctx context.Context) error {
-	accounts, err := r.db.Accounts().all(ctx)
+	accounts, err := r.db.Accounts().accounts(ctx, r.db.sql.SQL().Account.All)
 	for _, a := range accounts {
 		r.Accounts = append(r.Accounts, status.Account{ID: a.ID, Since: a.RefusedAt, Node: a.Node, Reason: a.Reason})
 	}

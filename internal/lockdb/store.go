@@ -92,10 +92,7 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	}
 	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.sql.SQL().Store.Observed,
 		func(o observer.Observed) { found[o.Key] = o }, list)
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return found, err
 }
 
 // observed reads observed rows of a stream by Observed or Live. The row without a key is the
@@ -165,7 +162,7 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	failpoint.Hit("commit.before")
 	began := time.Now()
 	err := sqldb.Redacted(s.node.engine.commit(ctx, s.grant, &ch))
-	if err != nil && sqldb.OutcomeUnknown(err) && !refused(err) {
+	if err != nil && sqldb.OutcomeUnknown(err) && !errors.Is(err, lock.ErrFenced) && !errors.Is(err, observer.ErrConflict) {
 		err = s.resolve(ctx, &ch, err)
 	}
 	switch {
@@ -185,10 +182,6 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 		}
 	}
 	return ch.After, nil
-}
-
-func refused(err error) bool {
-	return errors.Is(err, lock.ErrFenced) || errors.Is(err, observer.ErrConflict)
 }
 
 // resolve finds out whether a commit without an answer took effect. The

@@ -147,17 +147,12 @@ func (t *Turns) All(ctx context.Context) ([]turn.Taken, error) {
 	})
 }
 
-// Polls returns the last polls of all streams, newest first.
-func (t *Turns) Polls(ctx context.Context, limit int) ([]turn.StreamTaken, error) {
-	return t.polls(ctx, t.sql.SQL().Turn.Polls, limit)
-}
-
-// PollsOf returns the last polls of a stream, newest first.
-func (t *Turns) PollsOf(ctx context.Context, stream string, limit int) ([]turn.StreamTaken, error) {
-	return t.polls(ctx, t.sql.SQL().Turn.PollsOf, limit, stream)
-}
-
-func (t *Turns) polls(ctx context.Context, text string, args ...any) ([]turn.StreamTaken, error) {
+// Polls returns the last polls, newest first: of a stream, or of all where it is empty.
+func (t *Turns) Polls(ctx context.Context, stream string, limit int) ([]turn.StreamTaken, error) {
+	text, args := t.sql.SQL().Turn.Polls, []any{limit}
+	if stream != "" {
+		text, args = t.sql.SQL().Turn.PollsOf, append(args, stream)
+	}
 	return sqldb.All(ctx, t.db, "read the history of polls", text, func(scan sqldb.Scan, one *turn.StreamTaken) error {
 		return scan(&one.Type, &one.Stream, &one.Node, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished),
 			&one.Outcome, &one.Reason, &one.Rows, &one.Events, &one.Poison)

@@ -120,7 +120,7 @@ func TestStreamTurns(t *testing.T) {
 		if err != nil || len(statuses) != 1 || statuses[0].Failures != 0 || !statuses[0].RetryAt.IsZero() || statuses[0].LastOK.IsZero() || statuses[0].LastError != "" {
 			t.Errorf("after a success: %+v, %v", statuses, err)
 		}
-		polls, err := db.Turns().Polls(ctx, 2)
+		polls, err := db.Turns().Polls(ctx, "", 2)
 		if err != nil || len(polls) != 2 || polls[1].Rows != 5 || polls[1].Reason != "broken" || polls[0].Outcome != turn.OK {
 			t.Errorf("history: %+v, %v", polls, err)
 		}

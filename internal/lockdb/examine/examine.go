@@ -1,6 +1,7 @@
 package examine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -30,9 +31,7 @@ type Options struct {
 // is [sqldb.ErrNoDatabase]. A part that cannot be read, for lack of a right for
 // example, is listed in the result instead.
 func Run(ctx context.Context, o Options) (found status.Examination, err error) {
-	if o.Every == 0 {
-		o.Every = 200 * time.Millisecond
-	}
+	o.Every = cmp.Or(o.Every, 200*time.Millisecond)
 	x, err := newExaminer(o)
 	if err != nil {
 		return found, err

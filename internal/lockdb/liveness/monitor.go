@@ -1,6 +1,7 @@
 package liveness
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -53,13 +54,10 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	for field, value := range map[*time.Duration]time.Duration{
-		&o.Every: 250 * time.Millisecond, &o.Absence: absence, &o.Age: 5 * time.Second, &o.Patience: 30 * time.Second,
-	} {
-		if *field == 0 {
-			*field = value
-		}
-	}
+	o.Every = cmp.Or(o.Every, 250*time.Millisecond)
+	o.Absence = cmp.Or(o.Absence, absence)
+	o.Age = cmp.Or(o.Age, 5*time.Second)
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	if o.SignOfLife == nil {
 		o.SignOfLife = func() {}
 	}

@@ -69,7 +69,7 @@ UPDATE obs_lock o
    SET liveness = '` + FoundDead + `'
   FROM freed
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`,
-	DeleteEnded: deleteEndedSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
+	DeleteEnded: ReleaseSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
 	Present: `
 SELECT CAST(objid AS TEXT), FALSE
   FROM pg_locks
@@ -98,14 +98,18 @@ DELETE FROM int_lock AS l
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
                   AND o.boot_id = $5 AND o.liveness = '` + ByFlock + `')`,
 	NoteDead:    `UPDATE obs_lock SET liveness = '` + FoundDead + `' WHERE lock_key = $1 AND region = $2 AND term = $3`,
-	DeleteEnded: deleteEndedSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
+	DeleteEnded: ReleaseSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
 }
+
+// ReleaseSQL deletes the row of a term, unless another client has locked it.
+const ReleaseSQL = `
+DELETE FROM int_lock
+ WHERE (lock_key, region) IN (
+       SELECT lock_key, region FROM int_lock
+        WHERE lock_key = $1 AND region = $2 AND client_id = $3{skip})`
 
 // MarkLeases leaves the rows of leases as they are that were taken from us.
 const (
-	deleteEndedSQL = `
-DELETE FROM int_lock
- WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3{skip})`
 	markLeasesSQL = `
 UPDATE obs_lock
    SET liveness = $2

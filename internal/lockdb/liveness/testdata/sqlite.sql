@@ -25,7 +25,9 @@ UPDATE obs_lock SET liveness = 'gone' WHERE lock_key = ?1 AND region = ?2 AND te
 -- DeleteEnded
 EXPLAIN
 DELETE FROM int_lock
- WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
+ WHERE (lock_key, region) IN (
+       SELECT lock_key, region FROM int_lock
+        WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
 
 -- MarkLeases
 EXPLAIN
