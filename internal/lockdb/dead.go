@@ -107,21 +107,19 @@ func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) 
 
 // DropDead removes records of a stream for an operator, and returns how many there were.
 func (t *Operations) DropDead(ctx context.Context, ids []int64, act Act) (dropped int64, err error) {
-	err = t.db.InTx(ctx, "drop poison rows of "+act.Subject, func(tx *sql.Tx) error {
-		if dropped, err = t.deleteDead(ctx, tx, act.Subject, ids); err != nil || dropped == 0 {
-			return err
-		}
-		return audit(ctx, tx, t.sql.SQL(), act)
-	})
-	return dropped, err
+	return t.onRecords(ctx, t.sql.SQL().Dead.DeleteDead, ids, act)
 }
 
 // SettleDead removes the records of rows that were observed, under the lease of the
 // stream's type: a poll that met one again would have kept the record. The error is
 // lock.ErrFenced when the lease has ended.
 func (t *Operations) SettleDead(ctx context.Context, g lock.Grant, stream string, ids []int64) error {
+	list, err := t.db.List(numbers(ids))
+	if err != nil {
+		return err
+	}
 	return t.db.InTx(ctx, "remove poison rows of "+stream, func(tx *sql.Tx) error {
-		if _, err := t.deleteDead(ctx, tx, stream, ids); err != nil {
+		if _, err := tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, list); err != nil {
 			return err
 		}
 		err := tx.QueryRowContext(ctx, t.sql.SQL().Dead.SettleDead, fencedArgs(g)...).Scan(new(int))
@@ -130,17 +128,6 @@ func (t *Operations) SettleDead(ctx context.Context, g lock.Grant, stream string
 		}
 		return err
 	})
-}
-
-func (t *Operations) deleteDead(ctx context.Context, tx *sql.Tx, stream string, ids []int64) (int64, error) {
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	list, err := t.db.List(numbers(ids))
-	if err != nil {
-		return 0, err
-	}
-	return sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, list))
 }
 
 // numbers are ids as texts, for a list.

@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/status"
 )
 
 var (
@@ -34,12 +35,8 @@ func (db *DB) Operations() *Operations { return &Operations{db.db, db.sql, db.en
 // By is who does something, and why, for the audit table.
 type By = lock.By
 
-// Act is an action of an operator, for the audit table.
-type Act struct {
-	At time.Time
-	// Actor did Action to the stream or lock Subject. Detail has the reason, too.
-	Actor, Action, Subject, Detail string
-}
+// Act is an action of an operator, for the audit table, see package status.
+type Act = status.Act
 
 // Did returns the act of one who did that to the subject.
 func Did(by By, action, subject, detail string) Act {

@@ -60,16 +60,17 @@ func (t *Operations) Parked(ctx context.Context, f ParkedFilter) ([]ParkedEvent,
 // RetryParked has the relay of the act's subject, a sink, deliver parked events, and all that
 // is parked of their keys. It returns how many these are.
 func (t *Operations) RetryParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
-	return t.onParked(ctx, t.sql.SQL().Parked.Retry, numbers, act)
+	return t.onRecords(ctx, t.sql.SQL().Parked.Retry, numbers, act)
 }
 
 // DropParked removes parked events of the act's subject, a sink, and returns how many there
 // were.
 func (t *Operations) DropParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
-	return t.onParked(ctx, t.sql.SQL().Parked.Drop, numbers, act)
+	return t.onRecords(ctx, t.sql.SQL().Parked.Drop, numbers, act)
 }
 
-func (t *Operations) onParked(ctx context.Context, text string, ids []int64, act Act) (n int64, err error) {
+// onRecords runs a statement on records of the act's subject, and notes the act if there were any.
+func (t *Operations) onRecords(ctx context.Context, text string, ids []int64, act Act) (n int64, err error) {
 	list, err := t.db.List(numbers(ids))
 	if err != nil {
 		return 0, err

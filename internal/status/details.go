@@ -24,7 +24,8 @@ type ObserverDetails struct {
 	Acts     []Act     `json:"acts"`
 }
 
-// Act is what an operator did.
+// Act is what an operator did: Actor did Action to the stream or lock Subject. Detail has the
+// reason, too.
 type Act struct {
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor"`

@@ -37,10 +37,7 @@ func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Re
 	if d.Polls, err = db.Polls(ctx, id, lastPolls); err != nil {
 		return d, err
 	}
-	acts, err := db.Operations().Acts(ctx, lockdb.ActFilter{Subject: id, Limit: lastActs})
-	for _, a := range acts {
-		d.Acts = append(d.Acts, status.Act(a))
-	}
+	d.Acts, err = db.Operations().Acts(ctx, lockdb.ActFilter{Subject: id, Limit: lastActs})
 	return d, err
 }
 
