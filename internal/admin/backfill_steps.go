@@ -163,8 +163,8 @@ func stepOf(interval time.Duration) time.Duration { return min(stepTime, max(int
 func (op *Operator) giveWay(ctx context.Context, typ config.Type, step time.Duration, waits func()) error {
 	request := wiring.TypeLockRequest(typ, op.cfg.Node.Name)
 	for began := time.Now(); ; {
-		polled, err := op.isPolled(ctx, typ.Name)
-		if err != nil || !polled {
+		nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
+		if err != nil || !slices.ContainsFunc(nodes, func(n turn.Node) bool { return slices.Contains(n.Types, typ.Name) }) {
 			return err
 		}
 		state, err := op.db.Turns().Turn(ctx, typ.Name, request)
@@ -187,12 +187,6 @@ func (op *Operator) giveWay(ctx context.Context, typ config.Type, step time.Dura
 			return ctx.Err()
 		}
 	}
-}
-
-// isPolled reports whether some node polls the type.
-func (op *Operator) isPolled(ctx context.Context, typ string) (bool, error) {
-	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
-	return slices.ContainsFunc(nodes, func(n turn.Node) bool { return slices.Contains(n.Types, typ) }), err
 }
 
 func (b *backfill) now() Backfill { return newBackfill(b.sweep, b.first) }

@@ -74,13 +74,7 @@ func named[T any](all []T, name func(T) string) string {
 	return "records " + strings.Join(names, ", ")
 }
 
-func idsOf(rows []DeadRow) []int64 {
-	ids := make([]int64, len(rows))
-	for i, d := range rows {
-		ids[i] = d.ID
-	}
-	return ids
-}
+func idsOf(rows []DeadRow) []int64 { return each(rows, func(d DeadRow) int64 { return d.ID }) }
 
 // RetryOutcome says what a retry has made of a record.
 type RetryOutcome = observer.RetryOutcome
@@ -261,10 +255,5 @@ func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]status.Act, error)
 	if err := op.ready(ctx); err != nil {
 		return nil, err
 	}
-	found, err := op.db.Operations().Acts(ctx, f)
-	acts := make([]status.Act, len(found))
-	for i, a := range found {
-		acts[i] = status.Act(a)
-	}
-	return acts, err
+	return op.db.Operations().Acts(ctx, f)
 }

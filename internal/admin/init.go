@@ -264,10 +264,7 @@ func matchesTable(pattern string, t source.Table) (bool, error) {
 }
 
 func noTable(pattern string, tables []source.Table) error {
-	names := make([]string, len(tables))
-	for n, t := range tables {
-		names[n] = t.FullName()
-	}
+	names := each(tables, source.Table.FullName)
 	text := fmt.Sprintf("--table %q matches no table that this account may read", pattern)
 	if near := source.Nearest(pattern, names); len(near) > 0 {
 		return fmt.Errorf("%s; use %s", text, strings.Join(near, " or "))

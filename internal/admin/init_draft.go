@@ -153,10 +153,7 @@ func (d *draft) byRows() {
 	case d.best == nil:
 		d.reason = why
 	case d.best.meaning() <= source.Unsaid:
-		names := make([]string, len(t.Times))
-		for n, c := range t.Times {
-			names[n] = c.Name
-		}
+		names := each(t.Times, func(c source.TimeColumn) string { return c.Name })
 		looks := "looks like a business date"
 		if len(names) > 1 {
 			looks = "look like business dates"

@@ -23,11 +23,7 @@ type page struct{ strings.Builder }
 
 // line writes a line; its arguments are values of others, in which ${ is no variable.
 func (p *page) line(format string, values ...string) {
-	texts := make([]any, len(values))
-	for n, value := range values {
-		texts[n] = quoted(literal(value))
-	}
-	fmt.Fprintf(p, format+"\n", texts...)
+	fmt.Fprintf(p, format+"\n", each(values, func(value string) any { return quoted(literal(value)) })...)
 }
 
 // comment writes a text, which may hold names of others, in lines below each other.

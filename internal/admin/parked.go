@@ -92,9 +92,5 @@ func parkedAct(by By, action string, all []ParkedEvent) lockdb.Act {
 }
 
 func numbersOf(all []ParkedEvent) []int64 {
-	numbers := make([]int64, len(all))
-	for i, p := range all {
-		numbers[i] = p.Number
-	}
-	return numbers
+	return each(all, func(p ParkedEvent) int64 { return p.Number })
 }

@@ -131,10 +131,8 @@ func checkWritable(path string, folder bool) error {
 		mode |= unix.X_OK
 	}
 	err := unix.Access(path, mode)
-	for _, refusal := range []error{syscall.EACCES, syscall.EPERM, syscall.EROFS} {
-		if errors.Is(err, refusal) {
-			return err
-		}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return err
 	}
 	return nil
 }

@@ -22,13 +22,18 @@ func (op *Operator) Show(ctx context.Context, id string) (status.ObserverDetails
 	}
 	i := slices.IndexFunc(r.Observers, func(o status.Observer) bool { return o.ID == id })
 	if i < 0 {
-		var known []string
-		for _, o := range r.Observers {
-			known = append(known, o.ID)
-		}
-		return status.ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: known}
+		return status.ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: each(r.Observers, func(o status.Observer) string { return o.ID })}
 	}
 	return wiring.Details(ctx, op.db, op.cfg, r, i)
+}
+
+// each returns what f makes of each value.
+func each[A, B any](values []A, f func(A) B) []B {
+	made := make([]B, len(values))
+	for i, value := range values {
+		made[i] = f(value)
+	}
+	return made
 }
 
 func only[T any](all []T, wanted func(T) bool) []T {

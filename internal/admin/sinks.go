@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -13,10 +14,7 @@ import (
 func (op *Operator) sink(id string) (config.Sink, error) {
 	at := slices.IndexFunc(op.cfg.Sinks, func(s config.Sink) bool { return s.ID == id })
 	if at < 0 {
-		var known []string
-		for _, s := range op.cfg.Sinks {
-			known = append(known, s.ID)
-		}
+		known := each(op.cfg.Sinks, func(s config.Sink) string { return s.ID })
 		return config.Sink{}, fmt.Errorf("there is no sink %q in the configuration; %s", id, nearest.Suggest(id, known))
 	}
 	return op.cfg.Sinks[at], nil
@@ -58,10 +56,7 @@ func (op *Operator) AdoptSink(ctx context.Context, id, stream string, by By) (ch
 	if err != nil {
 		return false, err
 	}
-	known := make([]string, len(streams))
-	for i, s := range streams {
-		known[i] = s.Stream
-	}
+	known := each(streams, func(s lockdb.StreamStatus) string { return s.Stream })
 	if !slices.Contains(known, stream) {
 		return false, fmt.Errorf("the event log has no stream %q; %s", stream, nearest.Suggest(stream, known))
 	}
@@ -73,11 +68,7 @@ type SinkType struct{ ID, Type string }
 
 // SinkTypes returns the sinks of the configuration.
 func (op *Operator) SinkTypes() []SinkType {
-	types := make([]SinkType, len(op.cfg.Sinks))
-	for i, s := range op.cfg.Sinks {
-		types[i] = SinkType{s.ID, s.Type}
-	}
-	return types
+	return each(op.cfg.Sinks, func(s config.Sink) SinkType { return SinkType{s.ID, s.Type} })
 }
 
 // tabled are settings of a sink that needs tables of its own.
