@@ -120,15 +120,13 @@ func (db *DB) OnCommit(f func()) { db.onCommit = f }
 // of o what [liveness.Options] says but for the database and the process. It does
 // nothing until it is started.
 func (db *DB) NewLiveness(o liveness.Options) *liveness.Monitor {
-	o.DB, o.BootID, o.Holds, o.Active = db.db, db.bootID, db.holds, db.metrics.liveness
+	o.DB, o.BootID, o.Active = db.db, db.bootID, db.metrics.liveness
+	o.Holds = func(term string) bool {
+		_, held := db.terms.Load(term)
+		return held
+	}
 	db.monitor = liveness.New(db.presence, o)
 	return db.monitor
-}
-
-// holds reports whether this process may hold the lease of a term.
-func (db *DB) holds(term string) bool {
-	_, held := db.terms.Load(term)
-	return held
 }
 
 // Log returns the event log.

@@ -302,7 +302,7 @@ func (b *Builder) KeyPart(n int, part []byte) {
 		b.failKey(i, "is NULL in the key")
 	case len(part) == 0:
 		b.failKey(i, "is empty in the key")
-	case !validKey(part):
+	case bytes.IndexByte(part, 0) >= 0, !utf8.Valid(part):
 		b.failKey(i, faultText)
 	}
 	if column.Redact == observer.RedactHash {
@@ -326,10 +326,6 @@ func (b *Builder) KeyPart(n int, part []byte) {
 			b.key = append(b.key, c)
 		}
 	}
-}
-
-func validKey(part []byte) bool {
-	return bytes.IndexByte(part, 0) < 0 && utf8.Valid(part)
 }
 
 func (b *Builder) failKey(i int, fault string) {

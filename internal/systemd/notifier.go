@@ -84,7 +84,7 @@ func start(r *reporter) *Notifier {
 // Watch reports on this node from now on, in place of the node before. Errors are
 // logged with log.
 func (n *Notifier) Watch(node Node, log *slog.Logger) {
-	n.post(func(r *reporter) { r.watch(node, log) })
+	n.post(func(r *reporter) { r.node, r.log, r.ready = node, log, false })
 }
 
 // Reloading reports that the configuration is loaded anew. The caller calls Reloaded

@@ -57,10 +57,6 @@ func (r *reporter) polling() <-chan struct{} {
 	return r.node.Polling()
 }
 
-func (r *reporter) watch(node Node, log *slog.Logger) {
-	r.node, r.log, r.ready = node, log, false
-}
-
 // polls reports that the node has begun to work.
 func (r *reporter) polls() {
 	ready := ""

@@ -40,7 +40,7 @@ func (s *Server) openAddress(ctx context.Context) error {
 	tcp = netutil.LimitListener(tcp, maxConnections) // Refused clients hold a connection, too.
 	l := &listener{Listener: tcp, http: s.newServer(s.addressHandler(tcp.Addr()))}
 	l.serve = func() error {
-		return toolkit.Serve(tcp, l.http, &toolkit.FlagConfig{WebConfigFile: &o.WebConfig}, quieter(o.Logger))
+		return toolkit.Serve(tcp, l.http, &toolkit.FlagConfig{WebConfigFile: &o.WebConfig}, slog.New(fromWarning{o.Logger.Handler()}))
 	}
 	s.listeners, s.address = append(s.listeners, l), tcp.Addr().String()
 	if required := s.protection(tcp.Addr()); required != nil {
@@ -78,9 +78,7 @@ func explainListen(address string, err error) error {
 	return fmt.Errorf("http.listen: %w", err)
 }
 
-// quieter returns a logger without the records of the library about each start.
-func quieter(l *slog.Logger) *slog.Logger { return slog.New(fromWarning{l.Handler()}) }
-
+// fromWarning leaves out the records of the library about each start.
 type fromWarning struct{ slog.Handler }
 
 // Enabled leaves out what is below a warning.

@@ -113,8 +113,9 @@ func nameLocks(cfg *config.Config, r *status.Report) {
 	for _, t := range cfg.Types() {
 		names[TypeLockRequest(t, "").Key] = t.LockName
 	}
-	for _, name := range append(sinkLocks(cfg), JanitorLock) {
-		names[LockRequest(cfg, name).Key] = name
+	names[LockRequest(cfg, JanitorLock).Key] = JanitorLock
+	for _, s := range cfg.Sinks {
+		names[LockRequest(cfg, SinkLock(s.ID)).Key] = SinkLock(s.ID)
 	}
 	feeds := make(map[string]string)
 	for i, l := range r.Locks {
@@ -170,12 +171,4 @@ func (d describer) nextPoll(o config.Observer, s status.Observer) (next time.Tim
 		next = time.Time{}
 	}
 	return next, interval
-}
-
-func sinkLocks(cfg *config.Config) []string {
-	names := make([]string, len(cfg.Sinks))
-	for i, s := range cfg.Sinks {
-		names[i] = SinkLock(s.ID)
-	}
-	return names
 }

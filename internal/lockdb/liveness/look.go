@@ -27,7 +27,7 @@ func (m *Monitor) look(ctx context.Context) error {
 	}
 	m.relooked = false
 	dead := m.detector.look(began, time.Now(), m.marks(s))
-	if m.young() {
+	if !m.p.lasts() && time.Since(m.appeared) < m.opts.Age { // Our session has not lasted long enough to judge others.
 		dead = nil
 	}
 	locks := m.freeAll(ctx, s.leases, dead)
@@ -62,9 +62,6 @@ func (m *Monitor) freeAll(ctx context.Context, leases []lease, dead map[string]b
 	}
 	return locks
 }
-
-// young reports whether our session has not lasted long enough to judge others.
-func (m *Monitor) young() bool { return !m.p.lasts() && time.Since(m.appeared) < m.opts.Age }
 
 // marks returns the marks for the detector of those that can be judged and are absent.
 func (m *Monitor) marks(s snapshot) map[string]string {

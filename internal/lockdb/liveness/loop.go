@@ -14,7 +14,8 @@ const loopName = "liveness"
 func (m *Monitor) run(ctx context.Context) {
 	defer m.opts.Beat(loopName, 0)
 	defer m.settle()
-	defer m.depart(ctx)
+	defer m.vanish(ctx)
+	defer m.forget()
 	for m.appear(ctx) {
 		err := m.watch(ctx)
 		if ctx.Err() != nil {
@@ -57,12 +58,6 @@ func (m *Monitor) comeBack(ctx context.Context, cause error) {
 			return
 		}
 	}
-}
-
-// depart ends all that others see of us.
-func (m *Monitor) depart(ctx context.Context) {
-	m.forget()
-	m.vanish(ctx)
 }
 
 func (m *Monitor) vanish(ctx context.Context) {

@@ -63,7 +63,7 @@ func expiryInRenewal() Step {
 func termInRelease() Step {
 	return Step{
 		What:  "a release deletes the lock's row whoever holds it by now",
-		Edits: []Edit{{leaseSQL, "AND client_id = $3{skip})`", "AND CAST($3 AS TEXT) IS NOT NULL{skip})`"}},
+		Edits: []Edit{{sessionsFile, "AND client_id = $3{skip})`", "AND CAST($3 AS TEXT) IS NOT NULL{skip})`"}},
 	}
 }
 

@@ -20,7 +20,7 @@ func horizonBeforeRead() Step {
 		What: "the horizon is read when the snapshot of the rows is already taken",
 		Edits: []Edit{
 			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn err\n\t}\n", ""},
-			{statementFile, "ch, done, err := c.compare(ctx, by.part(), b)", "if err := c.readHorizon(ctx); err != nil {\n\t\treturn unfinished, err\n\t}\n\tch, done, err := c.compare(ctx, by.part(), b)"},
+			{statementFile, "ch, done, err := c.compare(ctx, rows.part, b)", "if err := c.readHorizon(ctx); err != nil {\n\t\treturn unfinished, err\n\t}\n\tch, done, err := c.compare(ctx, rows.part, b)"},
 		},
 	}
 }
