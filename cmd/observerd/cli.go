@@ -84,10 +84,15 @@ row into exactly one durable event. Any number of identical nodes share the work
   observerd status                    what the cluster does
   observerd doctor                    problems and warnings
   observerd poll ID --once --dry-run  what an observer would find now`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              c.runRoot,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.version && len(args) == 0 {
+				return c.printVersion(cmd.Context(), formatText)
+			}
+			return needsCommand(cmd, args)
+		},
 		PersistentPreRun:  func(cmd *cobra.Command, _ []string) { c.began, c.configGiven = true, cmd.Flags().Changed("config") },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
@@ -102,14 +107,6 @@ row into exactly one durable event. Any number of identical nodes share the work
 		group("events", "Look at the event log", c.eventsTail()), c.schemaCommand(), c.observersCommand(), c.sinksCommand(), c.deadCommand(), c.auditCommand(), c.locksCommand(), c.execCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
 	)
 	return root
-}
-
-// runRoot is what the program does without a command.
-func (c *cli) runRoot(cmd *cobra.Command, args []string) error {
-	if c.version && len(args) == 0 {
-		return c.printVersion(cmd.Context(), formatText)
-	}
-	return needsCommand(cmd, args)
 }
 
 // operate runs act with an operator on the cluster of the configuration, which is read

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
-	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/events"
@@ -39,11 +38,6 @@ func decodeColumns(text string) (columns []Column, err error) {
 		columns = append(columns, Column{Name: pair[0], Type: pair[1]})
 	}
 	return columns, err
-}
-
-// sameColumns leaves the order aside.
-func sameColumns(a, b []Column) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(c Column) bool { return !slices.Contains(b, c) })
 }
 
 // Redaction is what becomes of the values of a column before they leave a source. The

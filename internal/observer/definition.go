@@ -246,7 +246,7 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn, full bool) error {
 		found.Text = strings.Join(changes, ", ")
 		return j.refuse(ErrColumnsChanged, found, advice)
 	}
-	if !sameColumns(before, now) {
+	if len(before) != len(now) || slices.ContainsFunc(before, func(c Column) bool { return !slices.Contains(now, c) }) { // In whatever order.
 		j.next.Marks.Columns = found.Columns
 	}
 	if full || before == nil {
