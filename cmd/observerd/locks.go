@@ -28,7 +28,6 @@ type lockCommands struct{ *cli }
 
 func (c lockCommands) list() *cobra.Command {
 	var f locks.Filter
-	var mode string
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -42,7 +41,7 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.Subject, "subject", "", "what is protected, such as page")
 	flags.StringVar(&f.Predicate, "predicate", "", "what is done, such as extracting")
-	flags.StringVar(&mode, "mode", "", "exclusive, shared, intent or intent-exclusive")
+	flags.StringVar((*string)(&f.Mode), "mode", "", "exclusive, shared, intent or intent-exclusive")
 	flags.StringArrayVar(&f.Resources, "resource", nil, "a `name` that the lock has, at any position; repeat it")
 	flags.StringArrayVar(&f.Below, "below", nil, "the first `name` of the resources, for a lock and all below it; repeat it for the next one")
 	flags.StringVar(&f.Node, "node", "", "the holder's name")
@@ -52,7 +51,6 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 	watch := watchFlag(cmd)
 	output, timeout, provider := outputFlag(cmd), timeoutFlag(cmd, operateTimeout), providerFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		f.Mode = locks.Mode(mode)
 		if f.Limit <= 0 {
 			return usageError{errors.New("--limit is not positive")}
 		}
