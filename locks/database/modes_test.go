@@ -121,7 +121,7 @@ func TestReaderIsRenewedAndLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		a, w := open(t, url, "a"), open(t, url, "w")
 		short := reading
-		short.TTL = time.Second
+		short.TTL = 3 * time.Second // An attempt has no longer than that, with its connection.
 		l := acquire(t, a, short)
 		select {
 		case <-time.After(l.TTL() + l.TTL()/2):
