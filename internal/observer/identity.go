@@ -7,15 +7,11 @@ import (
 	"strings"
 )
 
-// readIdentity reports whether the source is another database than the cursor's. Only
-// two identities of one kind can tell: a source may learn to say more of itself. After
-// a change in the configuration it is another one in any case, because one database
-// may have many tables of a name.
-func (o origin) readIdentity(ctx context.Context) (replaced bool, err error) {
-	id, err := o.src.Identity(ctx)
-	if err != nil {
-		return false, failed(ctx, "read identity", err)
-	}
+// isReplaced reports whether the source with this identity is another database than the
+// cursor's. Only two identities of one kind can tell: a source may learn to say more of
+// itself. After a change in the configuration it is another one in any case, because one
+// database may have many tables of a name.
+func (o origin) isReplaced(id string) (replaced bool, err error) {
 	known := o.cursor.Marks.Identity
 	switch {
 	case known == changedSource:
@@ -43,7 +39,11 @@ func (o origin) prepareBeside(ctx context.Context) error {
 	if err := o.readCursor(ctx); err != nil {
 		return err
 	}
-	replaced, err := o.readIdentity(ctx)
+	id, err := o.src.Identity(ctx)
+	if err != nil {
+		return failed(ctx, "read identity", err)
+	}
+	replaced, err := o.isReplaced(id)
 	if err == nil && replaced {
 		// That poll begins at the stream's start; the range below it is a sweep's.
 		err = fmt.Errorf("%w: the next poll reads it from the start of the stream, and this continues after that", ErrSourceReplaced)
@@ -60,9 +60,10 @@ func identityKind(id string) string {
 // configuration names another one: the marks say nothing about its rows. What was
 // observed stays, so only rows that differ or are new become events. The marks are
 // committed with the identity before rows are read, or the next poll would not know
-// if this one dies.
+// if this one dies. The horizon is read once more then: the form of the timestamps may be
+// another.
 func (o origin) recogniseSource(ctx context.Context) error {
-	replaced, err := o.readIdentity(ctx)
+	replaced, err := o.isReplaced(o.horizon.Identity)
 	if err != nil || !replaced {
 		return err
 	}
@@ -79,7 +80,7 @@ func (o origin) recogniseSource(ctx context.Context) error {
 	}
 	o.stats.Rewound = true
 	o.log.LogAttrs(ctx, slog.LevelWarn, "Source is another database than the cursor knows; it is read again from where the stream began")
-	return nil
+	return o.readHorizon(ctx)
 }
 
 // beginning is where the reading of a replaced source begins: where the stream began,

@@ -23,7 +23,8 @@ type input struct {
 	src         Source
 	// at is when the poll began, by the node's clock.
 	at time.Time
-	// horizon is read once, before the rows; zero for a query without a timestamp.
+	// horizon is read once, before the rows; of a query without a timestamp it has the
+	// identity alone.
 	// horizonAt is when; the beginning of the poll before that.
 	horizon   Horizon
 	horizonAt time.Time
@@ -106,8 +107,11 @@ func (j *journal) query() Query {
 // final: the first row of a table may be an odd one.
 const formRows = 10
 
-func (j *journal) readHorizon(ctx context.Context) error {
+func (j *journal) readHorizon(ctx context.Context) (err error) {
 	if j.spec.Query.Timestamp == "" {
+		if j.horizon.Identity, err = j.src.Identity(ctx); err != nil {
+			return failed(ctx, "read identity", err)
+		}
 		return nil
 	}
 	q := j.query()

@@ -102,13 +102,13 @@ func (p *poll) prepare(ctx context.Context) error {
 	if err := p.readCursor(ctx); err != nil {
 		return err
 	}
-	stream := origin{p.journal}
-	if err := stream.recogniseSource(ctx); err != nil {
-		return err
-	}
 	// The horizon comes before the read: a row that commits between the two
 	// lies above it and will be read again, whether this read sees it or not.
 	if err := p.readHorizon(ctx); err != nil {
+		return err
+	}
+	stream := origin{p.journal}
+	if err := stream.recogniseSource(ctx); err != nil {
 		return err
 	}
 	if err := stream.initMarks(ctx); err != nil {

@@ -92,6 +92,8 @@ type Horizon struct {
 	// other forms come with [PartStray] alone. Empty for a column of one type, and
 	// where no timestamp can be read.
 	Form string
+	// Identity is that of [Source.Identity].
+	Identity string
 	// Undated says that the query may have rows without a timestamp.
 	Undated bool
 }

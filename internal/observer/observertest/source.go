@@ -269,7 +269,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	lag := time.Duration(s.clock-at) * time.Second
 	undated := !s.Unordered && q.NullTimestamp != observer.NullSkip &&
 		slices.ContainsFunc(s.rows, func(r observer.Row) bool { return r.Cursor == "" })
-	return observer.Horizon{Cursor: CursorAt(at), Lag: lag, Exact: true, Clock: CursorAt(s.clock), Now: Time(s.clock), Undated: undated}, nil
+	return observer.Horizon{Cursor: CursorAt(at), Lag: lag, Exact: true, Clock: CursorAt(s.clock), Now: Time(s.clock), Identity: s.identity, Undated: undated}, nil
 }
 
 // Identity implements observer.Source.

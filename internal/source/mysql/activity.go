@@ -13,8 +13,9 @@ import (
 
 // activity is what the server says of its open transactions.
 type activity struct {
-	now    time.Time
-	oldest time.Time // zero when nothing is open
+	identity string
+	now      time.Time
+	oldest   time.Time // zero when nothing is open
 	// certain is likewise of what has a transaction. The rest holds the mark where it
 	// is, and does not take it back: a thread that is just getting a statement, and a
 	// report that ends between two looks, seem to have been open for long.
@@ -49,7 +50,7 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 	if err != nil {
 		return activity{}, err
 	}
-	var a activity
+	a := activity{identity: v.identity()}
 	if v.cluster() {
 		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")
 	}

@@ -3,6 +3,8 @@ package mysql
 import (
 	"testing"
 	"time"
+
+	"github.com/observerd/observerd/internal/observer"
 )
 
 // What takes a replica, a cluster or a night in October is checked on the
@@ -98,10 +100,13 @@ func TestActivityCounts(t *testing.T) {
 // it did.
 func TestStaleReads(t *testing.T) {
 	t.Parallel()
-	shared, began := sharedActivity{turn: make(chan struct{}, 1)}, time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	var shared sharedActivity
+	began := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	var latest observer.Horizon
 	cursor := func(a activity) string {
-		shared.keep(a, began)
-		return shared.latest.horizon(0, timeUTC, time.UTC).Cursor
+		shared.keep(&a)
+		latest = a.horizon(0, timeUTC, time.UTC)
+		return latest.Cursor
 	}
 	at := func(d time.Duration) activity { return activity{now: began.Add(d)} }
 	stale := func(d time.Duration) activity { return activity{now: began.Add(d), stale: true} }
@@ -123,14 +128,14 @@ func TestStaleReads(t *testing.T) {
 		if got := cursor(stale(after)); got != seen {
 			t.Errorf("horizon %q after %s, want %q as before", got, after, seen)
 		}
-		if h := shared.latest.horizon(0, timeUTC, time.UTC); h.Earliest < seen || h.Lag < after-2*minute {
+		if h := latest; h.Earliest < seen || h.Lag < after-2*minute {
 			t.Errorf("horizon %+v after %s", h, after)
 		}
 	}
 	open := at(2 * time.Hour)
 	open.open(began.Add(time.Hour), true)
 	if seen = cursor(open); cursor(stale(3*time.Hour)) != seen {
-		t.Errorf("horizon %+v, want %q, that of the transaction that was open", shared.latest, seen)
+		t.Errorf("horizon %+v, want %q, that of the transaction that was open", latest, seen)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 		return observer.Horizon{}, err
 	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
-	h.Undated = source.HasUndated(q, p.selection)
+	h.Identity, h.Undated = a.identity, source.HasUndated(q, p.selection)
 	return h, nil
 }
 

@@ -11,39 +11,26 @@ import (
 // server. A read takes a tenth of a second, during which no other session may read
 // them (see cacheAge), so the observers of a source share it.
 type sharedActivity struct {
-	turn chan struct{} // holds one token; protects what follows
-	// began is when the latest read that went well began.
-	began  time.Time
-	latest activity
+	*source.Together[struct{}, activity]
 	// settled is the instant before which nothing was open any more when the server
 	// showed its transactions last; zero where it has not yet.
 	settled time.Time
 }
 
-// activity returns what was open at a moment after the call. A read that began while
-// the caller was waiting is as good as one of its own.
+// activity returns what was open at a moment after the call.
 func (s *Source) activity(ctx context.Context) (activity, error) {
-	asked := time.Now()
-	select {
-	case s.shared.turn <- struct{}{}:
-		defer func() { <-s.shared.turn }()
-	case <-ctx.Done():
-		return activity{}, source.Ended(ctx, "read open transactions")
-	}
-	if !s.shared.began.After(asked) {
-		began := time.Now()
+	return s.shared.Ask(ctx, struct{}{}, func(ctx context.Context, _ []struct{}) (activity, error) {
 		a, err := s.readActivity(ctx)
-		if err != nil {
-			return activity{}, err
+		if err == nil {
+			s.shared.keep(&a)
 		}
-		s.shared.keep(a, began)
-	}
-	return s.shared.latest, nil
+		return a, err
+	})
 }
 
 // keep keeps a read that went well. Where the server did not show its transactions, one
 // may be open since the moment when it showed them last.
-func (shared *sharedActivity) keep(a activity, began time.Time) {
+func (shared *sharedActivity) keep(a *activity) {
 	switch {
 	case a.stale && shared.settled.IsZero():
 		a.held = true
@@ -52,7 +39,6 @@ func (shared *sharedActivity) keep(a activity, began time.Time) {
 	case !a.held && !a.inexact:
 		shared.settled = source.Earlier(a.now.Add(-a.grain), a.oldest)
 	}
-	shared.began, shared.latest = began, a
 }
 
 func (s *Source) readActivity(ctx context.Context) (activity, error) {

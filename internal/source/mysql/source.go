@@ -58,7 +58,7 @@ func Open(options Options) (*Source, error) {
 	}
 	s := &Source{
 		options: o, db: sql.OpenDB(connector), sockets: sockets, target: address.target(),
-		shared: sharedActivity{turn: make(chan struct{}, 1)}, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
+		shared: sharedActivity{Together: source.NewTogether[struct{}, activity]()}, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.db.SetMaxOpenConns(o.PoolSize)

@@ -67,13 +67,17 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
+	identity, err := s.Identity(ctx)
+	if err != nil {
+		return observer.Horizon{}, err
+	}
 	a, err := s.activity(ctx, p.relation)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
 	h.Clock, h.Now = p.time.Horizon(a.now, s.options.Location), a.now
-	h.Undated = source.HasUndated(q, p.selection)
+	h.Identity, h.Undated = identity, source.HasUndated(q, p.selection)
 	return h, nil
 }
 

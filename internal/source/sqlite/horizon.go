@@ -15,6 +15,10 @@ import (
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
+	identity, err := s.Identity(ctx) // First: a session may have another file open.
+	if err != nil {
+		return observer.Horizon{}, err
+	}
 	p, err := s.session.plan(ctx, q, observer.Range{})
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
@@ -35,7 +39,8 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 		Now:    now,
 		Form:   string(w.form),
 
-		Undated: source.HasUndated(q, p.selection),
+		Identity: identity,
+		Undated:  source.HasUndated(q, p.selection),
 	}, nil
 }
 
