@@ -33,6 +33,7 @@ type relation struct {
 	types      []uint32 // of the columns, domains resolved
 	sizes      map[string]size
 	collations map[string]string
+	stamp      string   // see lookSQL; empty for unknown
 	oneWay     []string // columns whose text the server does not read back, see readsBack
 }
 
@@ -107,12 +108,9 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 	if q.Table == "" {
 		return c.describeQuery(ctx, q)
 	}
-	schema, name := "", q.Table
-	if i := strings.IndexByte(q.Table, '.'); i > 0 {
-		schema, name = q.Table[:i], q.Table[i+1:]
-	}
+	t := parseTable(q.Table)
 	for _, match := range []string{exactName, foldedName} {
-		rows, err := c.answer(ctx, "look up the table", question{sql: fmt.Sprintf(tableSQL, match), params: paramsOf([]string{name, schema}), byPath: true, fixed: true})
+		rows, err := c.answer(ctx, "look up the table", question{sql: fmt.Sprintf(tableSQL, match), params: paramsOf([]string{t.name, t.schema}), byPath: true, fixed: true})
 		if err != nil {
 			return relation{}, err
 		}
@@ -120,7 +118,7 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 			return r, nil
 		}
 	}
-	return relation{}, c.missingTable(ctx, q.Table, schema)
+	return relation{}, c.missingTable(ctx, q.Table, t.schema)
 }
 
 // oneRelation reads the rows of one relation; it refuses to choose among more.

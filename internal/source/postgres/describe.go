@@ -104,8 +104,11 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		}
 		d.TimestampKept = t.Kept(d.Timestamp)
 	}
-	a, err := c.activity(ctx, r, p.steps)
-	d.HorizonExact, d.Warnings = a.exact(), append(a.warnings(), d.Warnings...)
+	l, err := c.look(ctx, nil)
+	if err == nil {
+		l.others, err = c.others(ctx, p)
+	}
+	d.HorizonExact, d.Warnings = l.exact(), append(l.warnings(), d.Warnings...)
 	return d, err
 }
 

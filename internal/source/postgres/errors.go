@@ -76,7 +76,7 @@ var words = map[string]string{
 	missingRight:     "a right is missing",
 	"42601":          "a syntax error",
 	"42602":          "a name is not valid",
-	"42703":          "a column does not exist",
+	undefinedColumn:  "a column does not exist",
 	"42704":          "an object or a setting does not exist",
 	"42883":          "a function or an operator does not exist",
 	undefinedTable:   "a table does not exist",
@@ -236,8 +236,15 @@ const (
 	longTransaction = "25P04"
 )
 
-// undefinedTable is the SQLSTATE of a table that is not there.
-const undefinedTable = "42P01"
+// changedResult is the SQLSTATE of a prepared statement whose columns have other types now, among
+// others.
+const changedResult = "0A000"
+
+// SQLSTATEs of a table and of a column that are not there.
+const (
+	undefinedTable  = "42P01"
+	undefinedColumn = "42703"
+)
 
 func hasState(err error, state string) bool {
 	var refused *Error

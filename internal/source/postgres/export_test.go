@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,13 +13,12 @@ import (
 // its schema, what the server shows of its sessions.
 func HorizonOver(ctx context.Context, s *Source, relation string) (observer.Horizon, error) {
 	return inSession(ctx, s, func(c *session) (observer.Horizon, error) {
-		sql := strings.Replace(horizonSQL, "FROM pg_stat_activity", "FROM "+relation, 1)
-		answers, err := c.ask(ctx, "read open transactions", sessionsQuestion(sql))
+		sql := strings.Replace(fmt.Sprintf(lookSQL, noIdentitySQL), "FROM pg_catalog.pg_stat_activity", "FROM "+relation, 1)
+		rows, err := c.rowsByPath(ctx, "look at open transactions", sql, "{}", "{}")
 		if err != nil {
 			return observer.Horizon{}, err
 		}
-		a, err := activityOf(answers[0].rows, reads{})
-		return a.horizon(0, timeUTC, time.UTC), err
+		return activityOf(rows[0][1:]).horizon(0, timeUTC, time.UTC), nil
 	})
 }
 
@@ -37,6 +37,6 @@ func (s *Source) Execute(ctx context.Context, sql string) error {
 func (s *Source) ForgetPrepared(ctx context.Context) {
 	if c, err := s.acquire(ctx); err == nil {
 		defer c.pooled.Release()
-		clear(c.conn.CustomData())
+		clear(c.kept.prepared)
 	}
 }

@@ -2,48 +2,12 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
-
-// margin covers the moment between a transaction's fixing its time and its showing
-// that time to others.
-const margin = time.Second
-
-// horizonSQL takes the clock from the beginning of the statement, before it
-// looks at the sessions: a transaction that it does not see began after that.
-// Times are microseconds since 1970.
-//
-// Waited for are all sessions that may write: clients and background workers, which show
-// the type that their extension gave them, such as "pg_cron" or "logical
-// replication worker". So those are named who never write, or do so for a
-// leader that is shown as well; our own sessions never write either. What counts
-// as hidden: a session of a role that we may not look at, or one in which
-// track_activities is off. A client without a state has only started: it says
-// one, if only 'disabled', before it can begin a transaction. Two-phase
-// transactions began before they show up.
-//
-// A background worker that ends has no type at times, and counts; a session that
-// is hidden has nothing but its name.
-const horizonSQL = `
-SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
-       (extract(epoch FROM min(a.xact_start)
-          FILTER (WHERE a.may_write AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
-       count(*) FILTER (WHERE a.backend_type IS NULL AND a.backend_start IS NULL),
-       count(*) FILTER (WHERE a.may_write AND a.state = 'disabled'),
-       (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
-          FROM pg_prepared_xacts p WHERE p.database = current_database()),
-       (extract(epoch FROM max(a.xact_start)) * 1000000)::bigint,
-       pg_is_in_recovery(),
-       (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000000)::bigint,
-       current_setting('track_activities')
-FROM (SELECT *, coalesce(backend_type, '') NOT IN ('autovacuum launcher', 'autovacuum worker', 'walsender', 'parallel worker') AS may_write
-        FROM pg_stat_activity
-       WHERE datname = current_database() AND pid <> pg_backend_pid()) a`
 
 // activity is what the server says of its open transactions.
 type activity struct {
@@ -69,50 +33,43 @@ type activity struct {
 // start, so the horizon then is empty, the cursor before all others: the
 // low-water mark stays where it was when that transaction was still visible.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	return inSession(ctx, s, func(c *session) (observer.Horizon, error) {
+	if err := source.CheckQuery(q); err != nil {
+		return observer.Horizon{}, source.Unfit(err)
+	}
+	l, err := s.look(ctx, q)
+	if err != nil {
+		return observer.Horizon{}, err
+	}
+	p, err := s.planAfter(ctx, q, &l)
+	if err != nil || p.selection.Timestamp < 0 {
+		return observer.Horizon{}, err
+	}
+	h := l.horizon(q.Overlap, p.time, s.options.Location)
+	h.Clock, h.Now = p.time.Horizon(l.now, s.options.Location), l.now
+	h.Identity, h.Undated = l.identity, source.HasUndated(q, p.selection)
+	return h, nil
+}
+
+// planAfter plans a read, and completes the look by what else brings its rows.
+func (s *Source) planAfter(ctx context.Context, q observer.Query, l *look) (plan, error) {
+	if r, ok := s.relations.unchanged(q.Table, *l); ok {
+		if p, err := newPlan(r, q); err == nil {
+			l.others = r.ownOthers()
+			return p, nil
+		}
+	}
+	return inSession(ctx, s, func(c *session) (plan, error) {
 		p, err := c.plan(ctx, q, observer.Range{})
 		if err != nil || p.selection.Timestamp < 0 {
-			return observer.Horizon{}, err
+			return p, err
 		}
-		a, err := c.activity(ctx, p.relation, p.steps)
-		if err != nil {
-			return observer.Horizon{}, err
-		}
-		h := a.horizon(q.Overlap, p.time, s.options.Location)
-		h.Clock, h.Now = p.time.Horizon(a.now, s.options.Location), a.now
-		h.Undated = source.HasUndated(q, p.selection)
-		return h, nil
+		s.relations.keep(q.Table, *l, p.relation)
+		l.others, err = c.others(ctx, p)
+		return p, err
 	})
 }
 
-func (c *session) activity(ctx context.Context, of relation, steps []step) (activity, error) {
-	operation := "read open transactions"
-	var questions []question
-	if !of.alone() {
-		operation += " and look through the query"
-		questions = planReads(steps)
-	}
-	last := len(questions)
-	answers, err := c.ask(ctx, operation, append(questions, sessionsQuestion(horizonSQL))...)
-	if err != nil {
-		return activity{}, err
-	}
-	found, err := of.reads(answers[:last])
-	if err != nil {
-		return activity{}, err
-	}
-	return activityOf(answers[last].rows, found)
-}
-
-func sessionsQuestion(sql string) question {
-	return question{sql: sql, params: [][]byte{[]byte(sessionPrefix)}, fixed: true}
-}
-
-func activityOf(rows [][][]byte, found reads) (activity, error) {
-	if len(rows) != 1 || rows[0][0] == nil {
-		return activity{}, fmt.Errorf("read open transactions: %d rows where one is expected", len(rows))
-	}
-	r := rows[0]
+func activityOf(r [][]byte) activity {
 	return activity{
 		now:      instant(r[0]),
 		oldest:   instant(r[1]),
@@ -123,8 +80,7 @@ func activityOf(rows [][][]byte, found reads) (activity, error) {
 		replica:  string(r[6]) == "t",
 		replayed: instant(r[7]),
 		tracking: string(r[8]) == "on",
-		others:   othersOf(found),
-	}, nil
+	}
 }
 
 func instant(text []byte) time.Time {

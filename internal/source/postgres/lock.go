@@ -31,8 +31,7 @@ type locks struct {
 }
 
 // statements are to be run in the transaction of the read, before all queries.
-func (l locks) statements(wait time.Duration) []string {
-	all := []string{"SET LOCAL lock_timeout = " + milliseconds(wait)}
+func (l locks) statements() (all []string) {
 	if len(l.tables) > 0 {
 		all = append(all, "LOCK TABLE "+strings.Join(l.tables, ", ")+" IN ACCESS SHARE MODE")
 	}

@@ -372,6 +372,71 @@ func TestColumnsThatChangeBeforeTheRows(t *testing.T) {
 	}
 }
 
+// TestKnownTableThatChanges has a source that knows a table read it as one that was just
+// opened, after each change. The read that meets the change may have to look again.
+func TestKnownTableThatChanges(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL, v int, w int); INSERT INTO orders VALUES (1, now(), 7, 8)`)
+	q := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
+	role := pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public", "pg_read_all_stats")
+	s := open(t, postgres.Options{URL: role})
+	see := func(s *postgres.Source) string {
+		h, err := s.Horizon(t.Context(), q)
+		if err != nil {
+			return err.Error()
+		}
+		from, err := s.CursorAt(t.Context(), q, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := fmt.Sprintf("undated %t, exact %t, identity %s", h.Undated, h.Exact, h.Identity)
+		for _, in := range []observer.Range{{}, {Part: observer.PartDated, From: from}} {
+			rows, err := s.Read(t.Context(), q, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			columns := rows.Columns()
+			got := drained(rows)
+			seen += fmt.Sprintf("; columns %v, %d rows, %v", columns, got.rows, got.err)
+		}
+		return seen
+	}
+	see(s)
+	for _, change := range []string{
+		`ALTER TABLE orders ADD COLUMN x text`,
+		`ALTER TABLE orders DROP COLUMN v`,
+		`ALTER TABLE orders RENAME COLUMN w TO v`,
+		`ALTER TABLE orders ALTER COLUMN v TYPE text`,
+		`ALTER TABLE orders ALTER COLUMN at DROP NOT NULL`,
+		`ALTER TABLE orders ALTER COLUMN at TYPE timestamp`,
+		`VACUUM FULL pg_attribute`,
+		`ALTER TABLE orders RENAME TO former; CREATE TABLE orders (id int, at date); INSERT INTO orders VALUES (1, now()), (2, NULL); GRANT SELECT ON orders TO PUBLIC`,
+		`DROP TABLE orders; CREATE VIEW orders AS SELECT id, at FROM former; GRANT SELECT ON orders TO PUBLIC`,
+		`DROP VIEW orders; ALTER TABLE former RENAME TO orders; CREATE TABLE child () INHERITS (orders); INSERT INTO child VALUES (2, now())`,
+		`DROP TABLE child; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`,
+		`ALTER TABLE orders DISABLE ROW LEVEL SECURITY; REVOKE SELECT ON orders FROM PUBLIC, "` + parsed(t, role).User.Username() + `"`,
+		`GRANT SELECT ON orders TO PUBLIC`,
+		`DROP TABLE orders`,
+	} {
+		for _, early := range []bool{true, false} {
+			if early {
+				_, _ = s.Horizon(t.Context(), q)
+				exec(t, owner, change)
+				if rows, err := s.Read(t.Context(), q, observer.Range{Part: observer.PartDated, From: "2000-01-01"}); err == nil {
+					if got := drained(rows); got.err != nil && observer.ClassOf(got.err) != observer.ClassRetry && observer.ClassOf(got.err) != observer.ClassQuery {
+						t.Errorf("%s: %v", change, got.err)
+					}
+				}
+			}
+			if known, opened := see(s), see(open(t, postgres.Options{URL: role})); known != opened {
+				t.Errorf("%s: read as\n%s, by a source that was just opened as\n%s", change, known, opened)
+			}
+		}
+	}
+}
+
 // A lock that lasts for longer than the query timeout is a fault.
 func TestLockedForTooLong(t *testing.T) {
 	t.Parallel()

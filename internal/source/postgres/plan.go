@@ -25,6 +25,7 @@ type plan struct {
 	time      timeKind
 	steps     []step
 	locks     locks
+	repeats   bool              // polls read so again and again
 	order     []int             // of the parts of the key, for a read by key
 	schemas   map[string]string // of the operators of columns, for a read by key; see [dialect]
 	ties      string            // the order of rows that share a timestamp; empty where no read goes on within them
@@ -44,10 +45,10 @@ var errChanged = &observer.Fault{
 	Err:   errors.New("read rows: columns have changed their types since they were looked up, as by ALTER TABLE; the next read looks again"),
 }
 
-// goneFault says that a table was dropped or renamed after it had been found to
+// goneFault says that a table or a column was dropped or renamed after it had been found to
 // be read, as partitions are: whether it is missing, the next read finds out.
-func goneFault(err error) error {
-	return &observer.Fault{Class: observer.ClassRetry, Code: undefinedTable, Err: fmt.Errorf("%w; the next read looks again", err)}
+func goneFault(err error, code string) error {
+	return &observer.Fault{Class: observer.ClassRetry, Code: code, Err: fmt.Errorf("%w; the next read looks again", err)}
 }
 
 // fits reports whether the server sends what was planned for. A key whose column has
@@ -64,8 +65,12 @@ func (p plan) fits(fields []pgconn.FieldDescription) bool {
 }
 
 // planLocked is plan for a read, which has to know what to lock.
-func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
-	p, err := c.plan(ctx, q, in)
+func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (p plan, err error) {
+	if r, ok := c.source.relations.fresh(q.Table); ok {
+		p, err = c.planOf(ctx, r, q, in)
+	} else {
+		p, err = c.plan(ctx, q, in)
+	}
 	if err == nil {
 		err = source.CheckOrder(in, p.orderID(p.order), p.ties)
 	}
@@ -81,6 +86,11 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	if err != nil {
 		return plan{}, err
 	}
+	return c.planOf(ctx, r, q, in)
+}
+
+// planOf plans a read of what is known.
+func (c *session) planOf(ctx context.Context, r relation, q observer.Query, in observer.Range) (plan, error) {
 	p, err := newPlan(r, q)
 	if err != nil {
 		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
@@ -136,6 +146,7 @@ func (p plan) keyIsPlain() bool {
 
 // write writes the statements.
 func (p *plan) write(q observer.Query, in observer.Range) error {
+	p.repeats = in.From != "" && in.Key == ""
 	s, d := p.selection, dialect{schemas: p.schemas, sizes: p.relation.sizes}
 	w := source.Statements{
 		Dialect: d, Query: q, Selection: s, In: in, Order: p.order, From: p.relation.from, Laterals: true, NullsLast: true,

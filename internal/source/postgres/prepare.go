@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"hash/fnv"
 	"strconv"
@@ -20,16 +21,44 @@ func (c *session) withPrepared(questions []question) []question {
 	all := make([]question, 0, len(questions)+2)
 	for _, q := range questions {
 		if q.fixed && !c.source.unprepared.Load() {
-			hash := fnv.New64a()
-			_, _ = hash.Write([]byte(q.sql)) // Sessions of a pooler are shared: one name, one text.
-			q.name = "observerd_" + strconv.FormatUint(hash.Sum64(), 36)
-			if !c.hasPrepared(q.name) {
+			q.name = statementName(q.sql)
+			if !c.kept.prepared[q.name] {
 				all = append(all, question{sql: q.sql, name: q.name, byPath: q.byPath, describe: true, silent: true})
 			}
 		}
 		all = append(all, q)
 	}
 	return all
+}
+
+// statementName names a statement by its text: sessions of a pooler are shared.
+func statementName(text string) string {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(text))
+	return "observerd_" + strconv.FormatUint(hash.Sum64(), 36)
+}
+
+// maxPrepared is how many statements a session prepares: each takes memory of the server.
+const maxPrepared = 32
+
+// prepareRead returns the name of a read that a settled session has prepared, or is empty
+// where it does not. The server still plans it for the values of each read. The stamp of the
+// table is a part of the name: a statement keeps its columns as they were.
+func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string, err error) {
+	if !c.kept.settled || !p.repeats || p.relation.stamp == "" || c.source.unprepared.Load() {
+		return "", nil
+	}
+	name = statementName(s.sql + p.relation.stamp)
+	if c.kept.prepared[name] {
+		return name, nil
+	}
+	if len(c.kept.prepared) == maxPrepared {
+		return "", nil
+	}
+	if _, err = c.conn.Prepare(ctx, name, s.sql, nil); err == nil {
+		c.kept.prepared[name] = true
+	}
+	return name, err
 }
 
 // notePrepared notes, from the outcome of questions, which statements the session has
@@ -43,7 +72,7 @@ func (c *session) notePrepared(questions []question, err error) (again bool) {
 			continue
 		}
 		if q.describe && (err == nil || duplicate) {
-			c.conn.CustomData()[q.name] = true
+			c.kept.prepared[q.name] = true
 			again = again || duplicate
 		}
 		if unknown {
@@ -52,12 +81,6 @@ func (c *session) notePrepared(questions []question, err error) (again bool) {
 		}
 	}
 	return again
-}
-
-// hasPrepared reports whether the session has prepared a statement.
-func (c *session) hasPrepared(name string) bool {
-	_, prepared := c.conn.CustomData()[name]
-	return prepared
 }
 
 func refusedWith(err error, code string) bool {

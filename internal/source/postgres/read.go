@@ -59,6 +59,8 @@ type rows struct {
 	parent  context.Context
 	reader  *pgconn.ResultReader
 	step    step
+	// prepared says that the session has prepared the statement.
+	prepared bool
 	// cancel ends the statement of reader, whose context is ctx.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -70,7 +72,16 @@ type rows struct {
 func (r *rows) Open(ctx context.Context, n int) error {
 	r.step = r.plan.steps[n]
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.reader = r.session.conn.ExecParams(r.ctx, r.step.sql, r.step.params, nil, nil, r.plan.formats(r.session.conn))
+	formats := r.plan.formats(r.session.conn)
+	switch name, err := r.session.prepareRead(r.ctx, r.plan, r.step); {
+	case err != nil:
+		return r.refused(err)
+	case name != "":
+		r.prepared = true
+		r.reader = r.session.conn.ExecPrepared(r.ctx, name, r.step.params, nil, formats)
+	default:
+		r.reader = r.session.conn.ExecParams(r.ctx, r.step.sql, r.step.params, nil, nil, formats)
+	}
 	fields := r.reader.FieldDescriptions()
 	switch {
 	case fields == nil:
@@ -95,7 +106,7 @@ func (r *rows) Begin(ctx context.Context) (err error) {
 		err = r.session.begin(ctx, r.stream, r.plan)
 		switch {
 		case len(r.plan.locks.tables) > 0 && hasState(err, undefinedTable):
-			return goneFault(err)
+			return goneFault(err, undefinedTable)
 		case len(r.plan.locks.tables) == 0 || !unlockable(err):
 			return err
 		}
@@ -121,9 +132,22 @@ func (r *rows) finish() error {
 	_, err := r.reader.Close()
 	r.reader = nil
 	if err != nil {
-		err = r.session.overRows(r.ctx, "read rows", err, r.step.sql)
+		return r.refused(err)
 	}
 	r.cancel()
+	return nil
+}
+
+// refused says how a statement failed.
+func (r *rows) refused(err error) error {
+	defer r.cancel()
+	if r.prepared && refusedWith(err, changedResult) {
+		return errChanged
+	}
+	err = r.session.overRows(r.ctx, "read rows", err, r.step.sql)
+	if r.plan.relation.alone() && hasState(err, undefinedColumn) {
+		err = goneFault(err, undefinedColumn)
+	}
 	return err
 }
 

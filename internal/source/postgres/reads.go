@@ -1,6 +1,9 @@
 package postgres
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // table is one of the relations that a query reads, views among them.
 type table struct {
@@ -91,12 +94,22 @@ func (r relation) alone() bool {
 	return r.kind == 'r' && !r.policies && !r.parent || r.kind == foreignTable || r.kind == materialized
 }
 
-// reads takes the answers to planReads, of which one that is alone needs none.
-func (r relation) reads(answers []answer) (reads, error) {
-	if r.alone() {
-		return reads{tables: []table{{name: r.name, kind: r.kind, replicated: r.replicated}}}, nil
+// others asks what else brings the rows of a read.
+func (c *session) others(ctx context.Context, p plan) (others, error) {
+	if p.relation.alone() {
+		return p.relation.ownOthers(), nil
 	}
-	return readsOf(answers)
+	answers, err := c.ask(ctx, "look through the query", planReads(p.steps)...)
+	if err != nil {
+		return others{}, err
+	}
+	found, err := readsOf(answers)
+	return othersOf(found), err
+}
+
+// ownOthers are those of one that is alone.
+func (r relation) ownOthers() others {
+	return othersOf(reads{tables: []table{{name: r.name, kind: r.kind, replicated: r.replicated}}})
 }
 
 func othersOf(found reads) others {

@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,14 +21,38 @@ type session struct {
 	source *Source
 	pooled *pgxpool.Conn
 	conn   *pgconn.PgConn
+	kept   *kept
 }
+
+// kept is what is known of a connection for as long as it lasts.
+type kept struct {
+	prepared map[string]bool // by the names of statements
+	// blind says that the role may not look at the control file.
+	blind bool
+	// pooled says that the process of the server is not the session's alone. settled says
+	// that it is, and has the settings of a read; name is its application_name then. Where
+	// they are spoiled, statements may have set others: those of observers call functions.
+	pooled, settled, spoiled bool
+	name                     string
+}
+
+func (k *kept) spoil() { k.settled, k.spoiled = false, true }
+
+// keptKey is the key of kept among what the driver keeps for a connection.
+const keptKey = "observerd"
 
 func (s *Source) acquire(ctx context.Context) (*session, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, s.translate(ctx, source.Connecting, "connect", err)
 	}
-	return &session{source: s, pooled: pooled, conn: pooled.Conn().PgConn()}, nil
+	c := &session{source: s, pooled: pooled, conn: pooled.Conn().PgConn()}
+	data := c.conn.CustomData()
+	if data[keptKey] == nil {
+		data[keptKey] = &kept{prepared: make(map[string]bool)}
+	}
+	c.kept = data[keptKey].(*kept) //nolint:forcetypeassert // It is ours.
+	return c, nil
 }
 
 // inSession runs a few small statements on a connection, each with a deadline of
@@ -75,35 +102,91 @@ func (c *session) unconverted() bool {
 	return c.conn.ParameterStatus("server_encoding") == pgsession.ASCII
 }
 
+// setting is one of a session or a transaction.
+type setting struct{ name, value string }
+
 // names fix the text of names, and of what is sent, for each transaction: a pooler may give
 // a session that was told otherwise. Text of a database in SQL_ASCII comes as it is, so that
 // one that is no UTF-8 costs its row alone.
-func (c *session) names() []string {
+func (c *session) names() []setting {
 	encoding := pgsession.Encoding
 	if c.unconverted() {
 		encoding = pgsession.ASCII
 	}
-	return []string{
-		"SET LOCAL client_encoding = '" + encoding + "'",
-		"SET LOCAL standard_conforming_strings = on",
-		"SET LOCAL quote_all_identifiers = off",
-		"SET LOCAL lc_monetary = '" + strings.ReplaceAll(c.source.money, "'", "''") + "'", // A wrong one shows before the first read.
+	return []setting{
+		{"client_encoding", encoding},
+		{"standard_conforming_strings", "on"},
+		{"quote_all_identifiers", "off"},
+		{"lc_monetary", c.source.money}, // A wrong one shows before the first read.
 	}
 }
 
 // forms fix the text of a value: equal rows have equal bytes, whatever the account, and
 // whatever a role, a database, a URL or a pooler sets. What is not among them, and why, is
 // in docs/sources.md.
-func (c *session) forms() []string {
+func (c *session) forms() []setting {
 	return append(c.names(),
-		"SET LOCAL timezone = 'UTC'",
-		"SET LOCAL datestyle = 'ISO'",
-		"SET LOCAL intervalstyle = 'iso_8601'",
-		"SET LOCAL bytea_output = 'hex'",
-		"SET LOCAL extra_float_digits = 3",
-		"SET LOCAL xmlbinary = 'base64'",
+		setting{"timezone", "UTC"},
+		setting{"datestyle", "ISO"},
+		setting{"intervalstyle", "iso_8601"},
+		setting{"bytea_output", "hex"},
+		setting{"extra_float_digits", "3"},
+		setting{"xmlbinary", "base64"},
 	)
 }
+
+// local sets for a transaction.
+func local(settings ...setting) []string {
+	statements := make([]string, len(settings))
+	for i, s := range settings {
+		statements[i] = "SET LOCAL " + s.name + " = " + literal(s.value)
+	}
+	return statements
+}
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// settle gives a session the settings of a read for as long as it lasts, in one round trip,
+// and reports whether it has them. It does so only where the process of the server that
+// answers is the one that the login has named: a pooler names another one. The name of the
+// session is that of the first observer that it reads.
+func (c *session) settle(ctx context.Context, stream string) (settled bool, err error) {
+	if c.kept.pooled || c.kept.settled && (stream == "" || c.kept.name != "") {
+		return c.kept.settled, nil
+	}
+	name := cmp.Or(stream, c.kept.name)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
+	defer cancel()
+	settings := append(c.forms(),
+		setting{"application_name", sessionName(cmp.Or(name, c.source.options.Name))},
+		setting{"default_transaction_read_only", "on"},
+		setting{"statement_timeout", "0"},
+		setting{"lock_timeout", milliseconds(lockWait(c.source.options))})
+	values := make([]string, len(settings))
+	for i, s := range settings {
+		values[i] = "(" + literal(s.name) + ", " + literal(s.value) + ")"
+	}
+	result := c.conn.ExecParams(ctx, fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID()), nil, nil, nil, nil).Read()
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(result.Err, &refused) && !c.conn.IsClosed():
+		return false, nil // A transaction that sets it says so better.
+	case result.Err != nil:
+		return false, c.source.translate(ctx, source.Parsing, "set up the session", result.Err)
+	}
+	c.kept.settled = string(result.Rows[0][0]) != "0"
+	c.kept.pooled, c.kept.spoiled, c.kept.name = !c.kept.settled, false, name
+	return c.kept.settled, nil
+}
+
+// settleSQL sets what follows for the session, if its process is that one.
+const settleSQL = `
+SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))
+  FROM (VALUES %s) AS s(name, value)
+ WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %d`
+
+// beginSQL opens the transaction of a read.
+const beginSQL = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 // begin opens the transaction of a read and locks its tables. The statement
 // timeout is lifted in it because it would count the time in which the reader is
@@ -113,14 +196,27 @@ func (c *session) forms() []string {
 func (c *session) begin(ctx context.Context, stream string, p plan) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
-	opening := append([]string{"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL statement_timeout = 0"}, c.forms()...)
-	if stream != "" {
-		opening = append(opening, "SET LOCAL application_name = '"+sessionName(stream)+"'")
+	settled := false
+	if p.relation.alone() {
+		var err error
+		if settled, err = c.settle(ctx, stream); err != nil {
+			return err
+		}
+	}
+	opening := []string{beginSQL}
+	if !settled {
+		c.kept.spoil()
+		opening = append(opening, local(setting{"statement_timeout", "0"})...)
+		opening = append(opening, local(c.forms()...)...)
+		opening = append(opening, local(setting{"lock_timeout", milliseconds(lockWait(c.source.options))})...)
+	}
+	if stream != "" && (!settled || stream != c.kept.name) {
+		opening = append(opening, local(setting{"application_name", sessionName(stream)})...)
 	}
 	if p.order != nil {
 		opening = append(opening, "SET LOCAL enable_sort = off")
 	}
-	_, err := c.send(ctx, append(opening, p.locks.statements(lockWait(c.source.options))...), nil)
+	_, err := c.send(ctx, append(opening, p.locks.statements()...), nil)
 	return c.source.translate(ctx, source.Parsing, "begin the read", err)
 }
 

@@ -58,7 +58,9 @@ type Source struct {
 	// unprepared says that sessions do not keep the names of prepared statements.
 	unprepared atomic.Bool
 	// money is the lc_monetary of reads.
-	money string
+	money     string
+	looks     *source.Together[tableName, look]
+	relations relations
 }
 
 // Open prepares a source. It does not connect, so the database may be down.
@@ -81,6 +83,7 @@ func Open(options Options) (*Source, error) {
 	asked := pgsession.Pin(config.ConnConfig.RuntimeParams, "client_encoding", pgsession.Encoding)
 	s := &Source{
 		options: o, sockets: new(source.Sockets), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
+		looks: source.NewTogether[tableName, look](), relations: relations{known: make(map[tableName]known)},
 		target: fmt.Sprintf("%s:%d/%s", config.ConnConfig.Host, config.ConnConfig.Port, config.ConnConfig.Database),
 		ascii:  !strings.EqualFold(strings.ReplaceAll(asked, "-", ""), "UTF8"),
 		money:  cmp.Or(pgsession.Take(config.ConnConfig.RuntimeParams, "lc_monetary"), defaultMoney),

@@ -51,6 +51,7 @@ type record struct {
 	Timestamp string `json:"timestamp"`
 	User      string `json:"user"`
 	Session   string `json:"session_id"`
+	Name      string `json:"application_name"`
 	Severity  string `json:"error_severity"`
 	Message   string `json:"message"`
 	Backend   string `json:"backend_type"`
@@ -66,7 +67,7 @@ const stampLayout = "2006-01-02 15:04:05.999 MST"
 // A poll begins with the transaction of its read and ends with it. What ended
 // with its connection, its server, or the log is not whole.
 func Polls(log io.Reader, session func(application string) (stream string, ok bool), node func(role string) (name string, ok bool)) ([]history.Poll, error) {
-	r := reader{session: session, node: node, open: make(map[string]*history.Poll), failed: make(map[string]bool)}
+	r := reader{session: session, node: node, begun: make(map[string]time.Time), open: make(map[string]*history.Poll), failed: make(map[string]bool)}
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
@@ -88,6 +89,7 @@ func Polls(log io.Reader, session func(application string) (stream string, ok bo
 type reader struct {
 	session func(string) (string, bool)
 	node    func(string) (string, bool)
+	begun   map[string]time.Time     // when the transaction of a read began whose session has not said which, by session
 	open    map[string]*history.Poll // by session
 	failed  map[string]bool          // sessions whose read met an error
 	polls   []history.Poll
@@ -125,32 +127,39 @@ func (r *reader) line(text []byte) error {
 		r.end(rec.Session, at, false)
 	case rec.Severity == "ERROR" || rec.Severity == "FATAL":
 		r.failed[rec.Session] = true
-	case strings.Contains(rec.Message, ": "+naming):
-		r.begin(rec, at)
+	case strings.HasSuffix(rec.Message, ": "+beginning):
+		r.end(rec.Session, at, false)
+		r.begun[rec.Session] = at
 	case strings.HasPrefix(rec.Message, "statement: COMMIT"), strings.HasPrefix(rec.Message, "statement: ROLLBACK"):
 		r.end(rec.Session, at, true)
+	case !strings.Contains(rec.Message, ": SET LOCAL "):
+		r.begin(rec)
 	}
 	return nil
 }
 
-// naming begins the statement by which the transaction of a read says what it reads.
-const naming = "SET LOCAL application_name = '"
+// beginning is the statement that begins the transaction of a read. By the first one behind
+// it that sets nothing, the name of the session says what it reads.
+const beginning = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
-func (r *reader) begin(rec record, at time.Time) {
-	r.end(rec.Session, at, false)
-	node, ok := r.node(rec.User)
+func (r *reader) begin(rec record) {
+	at, ok := r.begun[rec.Session]
 	if !ok || at.Before(r.started) {
 		return
 	}
-	_, name, _ := strings.Cut(rec.Message, naming)
-	name, _, _ = strings.Cut(name, "'")
-	if stream, ok := r.session(name); ok {
+	delete(r.begun, rec.Session)
+	node, ok := r.node(rec.User)
+	if !ok {
+		return
+	}
+	if stream, ok := r.session(rec.Name); ok {
 		r.open[rec.Session] = &history.Poll{Stream: stream, Node: node, Begin: at}
 		r.failed[rec.Session] = false
 	}
 }
 
 func (r *reader) end(session string, at time.Time, whole bool) {
+	delete(r.begun, session)
 	if poll, ok := r.open[session]; ok {
 		delete(r.open, session)
 		poll.End, poll.Whole = at, whole && !r.failed[session]

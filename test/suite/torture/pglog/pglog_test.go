@@ -9,7 +9,12 @@ import (
 	"github.com/observerd/observerd/test/suite/torture/pglog"
 )
 
-const begin = `"message":"execute <unnamed>: SET LOCAL application_name = 'observerd source orders'"`
+// begins is the log of a read's transaction, up to its first statement.
+func begins(at, user, session string) string {
+	return line(at, user, session, `"application_name":"observerd source a","message":"execute <unnamed>: BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"`) +
+		line(at, user, session, `"application_name":"observerd source a","message":"execute <unnamed>: SET LOCAL application_name = 'observerd source orders'"`) +
+		line(at, user, session, `"application_name":"observerd source orders","message":"execute <unnamed>: LOCK TABLE public.orders IN ACCESS SHARE MODE"`)
+}
 
 func line(at, user, session, rest string) string {
 	return `{"timestamp":"2026-11-21 12:00:` + at + ` UTC","user":"` + user + `","session_id":"` + session + `","backend_type":"client backend",` + rest + "}\n"
@@ -28,7 +33,7 @@ func read(t *testing.T, log string) []history.Poll {
 
 func TestPolls(t *testing.T) {
 	t.Parallel()
-	begins := line("01.250", "poller_a", "s1", begin)
+	begins, late := begins("01.250", "poller_a", "s1"), begins("01.300", "poller_a", "s2")
 	const started = `{"timestamp":"2026-11-21 12:00:09.000 UTC","session_id":"s9","backend_type":"startup","message":"database system was interrupted; last known up at x"}` + "\n"
 	for name, tc := range map[string]struct {
 		log   string
@@ -43,7 +48,7 @@ func TestPolls(t *testing.T) {
 		"half a line of a dead server": {begins + `"half a li{"timestamp":"2026` + "\n" + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`), "02.5", true},
 		"half a record before a whole": {begins + `{"timestamp":"2026` + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`), "02.5", true},
 		"half a line at the end":       {begins + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`) + `{"timestamp":"2026`, "02.5", true},
-		"a late line of a dead server": {begins + started + line("01.300", "poller_a", "s2", begin), "09", false},
+		"a late line of a dead server": {begins + started + late, "09", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +72,7 @@ func TestPolls(t *testing.T) {
 // TestOthersAreNoPolls reads what is in the log beside the nodes' reads.
 func TestOthersAreNoPolls(t *testing.T) {
 	t.Parallel()
-	log := line("01.000", "writer", "s1", begin) +
+	log := begins("01.000", "writer", "s1") +
 		line("01.100", "poller_a", "s2", `"message":"execute <unnamed>: BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"`) +
 		line("01.200", "poller_a", "s2", `"message":"statement: COMMIT"`)
 	if polls := read(t, log); len(polls) != 0 {
@@ -77,7 +82,7 @@ func TestOthersAreNoPolls(t *testing.T) {
 
 func TestGarbageIsNamed(t *testing.T) {
 	t.Parallel()
-	for _, log := range []string{"{}\n", "half a line\n" + line("01.000", "writer", "s1", begin)} {
+	for _, log := range []string{"{}\n", "half a line\n" + begins("01.000", "writer", "s1")} {
 		_, err := pglog.Polls(strings.NewReader(log), nil, func(string) (string, bool) { return "", false })
 		if err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("error of %q: %v", log, err)
