@@ -193,8 +193,7 @@ func (e *postgresEngine) noteProgress(ctx context.Context, tx pgx.Tx, ch *observ
 
 func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
 	if len(ch.New) > 0 {
-		if _, err := tx.CopyFrom(ctx, e.db.Table("obs_observed"),
-			[]string{"stream_id", "version", "row_number", "key", "row_hash"}, copyObserved(ch)); err != nil {
+		if err := e.copyObserved(ctx, tx, ch); err != nil {
 			return err
 		}
 	}
@@ -213,26 +212,49 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 	if len(ch.Events) == 0 {
 		return nil
 	}
-	_, err := tx.CopyFrom(ctx, e.db.Table("obs_event"),
-		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data", "snapshot"}, copyEvents(ch))
-	return err
+	return e.copyEvents(ctx, tx, ch)
 }
 
-func copyObserved(ch *observer.Chunk) pgx.CopyFromSource {
-	row := make([]any, 5)
-	return pgx.CopyFromSlice(len(ch.New), func(i int) ([]any, error) {
+func (e *postgresEngine) copyObserved(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+	const fixed = 80 // bytes of a row beside its texts
+	room := 0
+	for i := range ch.New {
+		room += fixed + len(ch.New[i].Key)
+	}
+	c := newCopied(room)
+	for i := range ch.New {
 		o := &ch.New[i]
-		row[0], row[1], row[2], row[3], row[4] = ch.Before.ID, o.Version, o.Number, o.Key, o.Hash
-		return row, nil
-	})
+		c.row(5)
+		c.integer(ch.Before.ID)
+		c.integer(o.Version)
+		c.bigint(o.Number)
+		text(c, o.Key)
+		text(c, o.Hash)
+	}
+	return c.send(ctx, tx, "copy "+e.db.Table("obs_observed").Sanitize()+" (stream_id, version, row_number, key, row_hash) from stdin binary")
 }
 
-func copyEvents(ch *observer.Chunk) pgx.CopyFromSource {
-	row := make([]any, 10)
-	return pgx.CopyFromSlice(len(ch.Events), func(i int) ([]any, error) {
+func (e *postgresEngine) copyEvents(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+	const fixed = 120
+	room := 0
+	for i := range ch.Events {
 		ev := &ch.Events[i]
-		row[0], row[1], row[2], row[3] = ch.Before.Stream, ch.Before.LastSeq+int64(i)+1, [16]byte(ev.ID), ev.Type
-		row[4], row[5], row[6], row[7], row[8], row[9] = ev.Subject, ev.Version, string(ev.Change), ev.Time, []byte(ev.Data), ev.Snapshot
-		return row, nil
-	})
+		room += fixed + len(ch.Before.Stream) + len(ev.Type) + len(ev.Subject) + len(ev.Data)
+	}
+	c := newCopied(room)
+	for i := range ch.Events {
+		ev := &ch.Events[i]
+		c.row(10)
+		text(c, ch.Before.Stream)
+		c.bigint(ch.Before.LastSeq + int64(i) + 1)
+		text(c, ev.ID[:])
+		text(c, ev.Type)
+		text(c, ev.Subject)
+		c.integer(ev.Version)
+		text(c, ev.Change)
+		c.timestamp(ev.Time)
+		text(c, ev.Data)
+		c.boolean(ev.Snapshot)
+	}
+	return c.send(ctx, tx, "copy "+e.db.Table("obs_event").Sanitize()+" (stream, seq, event_id, type, subject, version, change, time, data, snapshot) from stdin binary")
 }

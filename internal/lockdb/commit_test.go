@@ -102,6 +102,33 @@ func TestCommitWritesAllOfAChunk(t *testing.T) {
 	}
 }
 
+// TestCommitOfAKeyThatIsObserved writes nothing, whether rows come in a statement or a COPY.
+func TestCommitOfAKeyThatIsObserved(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 2500} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), n))
+				second := chunk(c, n)
+				second.New[n-1].Key = "ORD-000001"
+				if _, err := s.Commit(t.Context(), second); !errors.Is(err, observer.ErrObserved) {
+					t.Errorf("got %v, want ErrObserved", err)
+				}
+				if again := cursorOf(t, s, "orders"); again != c {
+					t.Errorf("cursor in the database %+v, want it unchanged %+v", again, c)
+				}
+				if n := count(t, url, `SELECT count(*) FROM obs_event`); int64(n) != c.LastSeq {
+					t.Errorf("%d events, want %d", n, c.LastSeq)
+				}
+				second.New[n-1].Key = "another"
+				mustCommit(t, s, second)
+			})
+		})
+	}
+}
+
 func checkEvents(t *testing.T, got, want []events.Event) {
 	t.Helper()
 	if len(got) != len(want) {

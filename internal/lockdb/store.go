@@ -157,7 +157,8 @@ const resolveTimeout = 20 * time.Second
 
 // Commit implements [observer.Store]. Its error is lock.ErrFenced when the
 // lease had ended and [observer.ErrConflict] when the cursor had moved, or the
-// sweep that the chunk is a step of was not running any more.
+// sweep that the chunk is a step of was not running any more. Any key that is taken makes it
+// [observer.ErrObserved]: a look-up shows which.
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
 	failpoint.Hit("commit.before")
 	began := time.Now()
@@ -166,6 +167,8 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 		err = s.resolve(ctx, &ch, err)
 	}
 	switch {
+	case sqldb.KeyTaken(err):
+		err = fmt.Errorf("%w: %w", observer.ErrObserved, err)
 	case errors.Is(err, lock.ErrFenced):
 		s.node.metrics.staleCommits.Inc()
 	case errors.Is(err, observer.ErrConflict):

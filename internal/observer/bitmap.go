@@ -27,6 +27,18 @@ func (b *bitmap) add(n int64) {
 	b.count++
 }
 
+// cut removes the members above n.
+func (b *bitmap) cut(n int64) {
+	for word := max(0, int((n+1)>>6)); word < len(b.words); word++ {
+		keep := uint64(0)
+		if word == int((n+1)>>6) {
+			keep = 1<<((n+1)&63) - 1
+		}
+		b.count -= int64(bits.OnesCount64(b.words[word] &^ keep))
+		b.words[word] &= keep
+	}
+}
+
 func (b *bitmap) grow(words int) {
 	if missing := words - len(b.words); missing > 0 {
 		b.words = append(b.words, make([]uint64, missing)...)

@@ -25,6 +25,9 @@ type comparer struct {
 	// unknown are the keys of the chunk that were not known before it. It is kept
 	// from one chunk to the next for its room alone.
 	unknown map[string]struct{}
+	// guess says that all rows of the last chunk of the statement were new, so that those of
+	// the next one may be taken for new; misled that this was wrong in this poll.
+	guess, misled bool
 }
 
 // budget bounds the new and changed rows of a poll; most is 0 for no limit, as for a
@@ -49,14 +52,17 @@ type comparison struct {
 }
 
 // compare makes a chunk of a batch. It stops at the first row that would
-// exceed MaxChanged: done is how many come before that.
-func (c *comparer) compare(ctx context.Context, part Part, b *batch) (ch Chunk, done int, err error) {
+// exceed MaxChanged: done is how many come before that. guess takes all rows for new, which
+// the commit refuses where one is not.
+func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool) (ch Chunk, done int, err error) {
 	if ctx.Err() != nil {
 		return ch, len(b.rows), context.Cause(ctx)
 	}
-	known, err := c.st.Observed(ctx, c.cursor, b.keys)
-	if err != nil {
-		return ch, len(b.rows), failed(ctx, "read observed rows", err)
+	var known map[string]Observed
+	if !guess {
+		if known, err = c.st.Observed(ctx, c.cursor, b.keys); err != nil {
+			return ch, len(b.rows), failed(ctx, "read observed rows", err)
+		}
 	}
 	if err := c.refuseShared(ctx, b.rows, known); err != nil {
 		return ch, len(b.rows), err

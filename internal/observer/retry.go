@@ -87,7 +87,7 @@ func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 		return done, nil
 	}
 	r.seen = bitmap{}
-	ch, _, err := r.compare(ctx, PartKey, &batch{rows: rows, keys: []string{key}})
+	ch, _, err := r.compare(ctx, PartKey, &batch{rows: rows, keys: []string{key}}, false)
 	if err != nil {
 		return done, err
 	}

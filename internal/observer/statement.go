@@ -19,6 +19,7 @@ func (c *comparer) readStatement(ctx context.Context, by reading) (outcome, erro
 		rows.stop()
 		c.tied = rows.tied()
 	}()
+	c.guess = false // It may begin among rows that were committed.
 	// Chunks are read ahead, but compared in order, each with what the one
 	// before it has committed.
 	for {
@@ -38,16 +39,12 @@ func (c *comparer) readStatement(ctx context.Context, by reading) (outcome, erro
 
 // take compares a batch and commits what has changed.
 func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch) (outcome, error) {
-	ch, done, err := c.compare(ctx, rows.part, b)
+	done, err := c.takeOrRepeat(ctx, rows, by, b)
 	how := unfinished
 	if done < len(b.rows) {
 		how = full
 	}
 	if err != nil {
-		return how, c.countPoison(ctx, rows.batches, err)
-	}
-	by.reach(b.rows[:done])
-	if err := c.commitIfAny(ctx, rows.part, ch); err != nil {
 		return how, err
 	}
 	if by.settle(rows, b.rows[:done]) {
@@ -55,6 +52,38 @@ func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch)
 	}
 	c.arrived.Add(1)
 	return how, by.keep(ctx, c.spec.StatementTime)
+}
+
+// takeOrRepeat takes the rows for new where it may, and compares them where the commit refuses
+// that. It returns how many the chunk has.
+func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b *batch) (done int, err error) {
+	budget, stats, poison, shared, furthest := c.budget, c.stats, c.journal.poison, c.shared, c.furthest
+	guess := c.mayGuess(b)
+	ch, done, err := c.compare(ctx, rows.part, b, guess)
+	if err != nil {
+		return done, c.countPoison(ctx, rows.batches, err)
+	}
+	by.reach(b.rows[:done])
+	err = c.commitIfAny(ctx, rows.part, ch)
+	if guess && errors.Is(err, ErrObserved) {
+		c.budget, c.stats, c.journal.poison, c.shared, c.furthest = budget, stats, poison, shared, furthest
+		c.seen.cut(c.cursor.Rows)
+		c.misled = true
+		return c.takeOrRepeat(ctx, rows, by, b)
+	}
+	c.guess = len(ch.New) == len(b.rows)
+	return done, err
+}
+
+// mayGuess reports whether all rows of a batch are taken for new. A poison row may be one
+// that is known, which has then been met; a sweep counts the rows that it reaches.
+func (c *comparer) mayGuess(b *batch) bool {
+	for i := range b.rows {
+		if b.rows[i].err != nil {
+			return false
+		}
+	}
+	return c.guess && !c.misled && c.sweep == nil
 }
 
 func (c *comparer) endStatement(ctx context.Context, rows *reader, by reading) (outcome, error) {

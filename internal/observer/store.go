@@ -10,6 +10,9 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
+// ErrObserved reports that a key of [Chunk.New] was observed before. Nothing was written.
+var ErrObserved = errors.New("a row that was to be new was observed before; nothing was written")
+
 // ErrConflict reports that a pause, a reset or another poll moved the cursor before
 // a commit, or that the stream is paused. Nothing was written.
 var ErrConflict = errors.New("the cursor was moved by another; nothing was written")
@@ -210,7 +213,8 @@ type Store interface {
 	// Generation returns the stream's last one; the zero value before the first.
 	Generation(ctx context.Context, c Cursor) (Generation, error)
 	// Commit renews the lease, advances the cursor and writes the whole chunk, or
-	// nothing. It returns the cursor after it, with DefinedAt or without. After an error the
+	// nothing. After [ErrObserved] the poll may commit another chunk in the place of this one.
+	// It returns the cursor after it, with DefinedAt or without. After any other error the
 	// poll must end. Nothing was written then, unless the answer was lost and another
 	// poll committed before the outcome could be found out. The next poll recognises
 	// rows that were written.

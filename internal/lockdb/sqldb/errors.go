@@ -57,6 +57,15 @@ func (noTablesError) Error() string {
 // Is makes it an [ErrPending].
 func (noTablesError) Is(target error) bool { return target == ErrPending }
 
+// KeyTaken reports whether a row was to be written under the key of another.
+func KeyTaken(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code == "23505"
+	}
+	lite, ok := errors.AsType[*sqlite3.Error](err)
+	return ok && lite.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY
+}
+
 // Unavailable reports whether the error means that the coordination database
 // cannot be reached or is busy or full, so that waiting may help.
 func Unavailable(err error) bool {

@@ -206,7 +206,10 @@ func sameDead(a, b observer.Dead) bool {
 func (s *stream) check(ch observer.Chunk) error {
 	live := s.cursor.Live + int64(len(ch.New))
 	for i, o := range ch.New {
-		if _, known := s.observed[o.Key]; known || o.Version != 1 || o.Gone {
+		if _, known := s.observed[o.Key]; known {
+			return observer.ErrObserved
+		}
+		if o.Version != 1 || o.Gone {
 			return fmt.Errorf("key %q is not new", o.Key)
 		}
 		if o.Number != s.cursor.Rows+int64(i)+1 {
