@@ -158,7 +158,7 @@ func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant
 	}
 	failpoint.Hit("copy.fenced")
 	if advanced.RowsAffected() == 1 {
-		if err := e.copyRows(ctx, tx, ch); err != nil {
+		if err := e.addRows(ctx, tx, ch); err != nil {
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (e *postgresEngine) noteProgress(ctx context.Context, tx pgx.Tx, ch *observ
 	return verdict(true, stepped.RowsAffected() == 1)
 }
 
-func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+func (e *postgresEngine) addRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
 	if len(ch.New) > 0 {
 		if err := e.copyObserved(ctx, tx, ch); err != nil {
 			return err
@@ -216,37 +216,25 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 }
 
 func (e *postgresEngine) copyObserved(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
-	const fixed = 80 // bytes of a row beside its texts
-	room := 0
-	for i := range ch.New {
-		room += fixed + len(ch.New[i].Key)
-	}
-	c := newCopied(room)
-	for i := range ch.New {
-		o := &ch.New[i]
-		c.row(5)
+	statement := "copy " + e.db.Table("obs_observed").Sanitize() + " (stream_id, version, row_number, key, row_hash) from stdin binary"
+	return copyRows(ctx, tx, statement, len(ch.New), func(c *copied, row int) {
+		o := &ch.New[row]
+		c.columns(5)
 		c.integer(ch.Before.ID)
 		c.integer(o.Version)
 		c.bigint(o.Number)
 		text(c, o.Key)
 		text(c, o.Hash)
-	}
-	return c.send(ctx, tx, "copy "+e.db.Table("obs_observed").Sanitize()+" (stream_id, version, row_number, key, row_hash) from stdin binary")
+	})
 }
 
 func (e *postgresEngine) copyEvents(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
-	const fixed = 120
-	room := 0
-	for i := range ch.Events {
-		ev := &ch.Events[i]
-		room += fixed + len(ch.Before.Stream) + len(ev.Type) + len(ev.Subject) + len(ev.Data)
-	}
-	c := newCopied(room)
-	for i := range ch.Events {
-		ev := &ch.Events[i]
-		c.row(10)
+	statement := "copy " + e.db.Table("obs_event").Sanitize() + " (stream, seq, event_id, type, subject, version, change, time, data, snapshot) from stdin binary"
+	return copyRows(ctx, tx, statement, len(ch.Events), func(c *copied, row int) {
+		ev := &ch.Events[row]
+		c.columns(10)
 		text(c, ch.Before.Stream)
-		c.bigint(ch.Before.LastSeq + int64(i) + 1)
+		c.bigint(ch.Before.LastSeq + int64(row) + 1)
 		text(c, ev.ID[:])
 		text(c, ev.Type)
 		text(c, ev.Subject)
@@ -255,6 +243,5 @@ func (e *postgresEngine) copyEvents(ctx context.Context, tx pgx.Tx, ch *observer
 		c.timestamp(ev.Time)
 		text(c, ev.Data)
 		c.boolean(ev.Snapshot)
-	}
-	return c.send(ctx, tx, "copy "+e.db.Table("obs_event").Sanitize()+" (stream, seq, event_id, type, subject, version, change, time, data, snapshot) from stdin binary")
+	})
 }
