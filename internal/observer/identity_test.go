@@ -22,10 +22,17 @@ func TestRestoredSourceIsReadFromItsBeginning(t *testing.T) {
 	s.src.Restore(append(s.src.Rows()[1:9],
 		observertest.At(key(0), "b", 2), observertest.At("missing", "a", 1)))
 	s.src.SetIdentity("db:2")
-	before := len(s.db.Chunks(stream))
+	before, horizons := len(s.db.Chunks(stream)), 0
+	s.src.Step = func(call string) error {
+		if call == "horizon" {
+			horizons++
+		}
+		return nil
+	}
 
 	stats := s.poll()
 	equal(t, "rewound", stats.Rewound, true)
+	equal(t, "horizons, as the form of the timestamps may be another", horizons, 2)
 	equalList(t, "events", s.story()[10:], "missing new 1", key(0)+" changed 2")
 	first := s.db.Chunks(stream)[before].After
 	equal(t, "marks of the first commit", first.Low+"/"+first.Newest, "/")

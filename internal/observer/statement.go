@@ -57,7 +57,7 @@ func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch)
 // takeOrRepeat takes the rows for new where it may, and compares them where the commit refuses
 // that. It returns how many the chunk has.
 func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b *batch) (done int, err error) {
-	budget, stats, poison, shared, furthest := c.budget, c.stats, c.journal.poison, c.shared, c.furthest
+	budget, stats, poison, shared, furthest := c.budget, c.stats, c.poison, c.shared, c.furthest
 	guess := c.mayGuess(b)
 	ch, done, err := c.compare(ctx, rows.part, b, guess)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b
 	by.reach(b.rows[:done])
 	err = c.commitIfAny(ctx, rows.part, ch)
 	if guess && errors.Is(err, ErrObserved) {
-		c.budget, c.stats, c.journal.poison, c.shared, c.furthest = budget, stats, poison, shared, furthest
+		c.budget, c.stats, c.poison, c.shared, c.furthest = budget, stats, poison, shared, furthest
 		c.seen.cut(c.cursor.Rows)
 		c.misled = true
 		return c.takeOrRepeat(ctx, rows, by, b)

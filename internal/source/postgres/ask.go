@@ -47,7 +47,7 @@ type answer struct {
 }
 
 // ask runs small statements in a read-only transaction of their own, and takes
-// one round trip for all of it. A fixed statement of a settled session is its own transaction. It returns an answer for each, or the first
+// one round trip for all of it. It returns an answer for each, or the first
 // failure. What bounds them is set within the transaction: a pooler may refuse
 // such settings at the start of a session, and one that shares the session
 // would have them meet others, too.
@@ -55,25 +55,19 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 	o := c.source.options
 	ctx, cancel := context.WithTimeoutCause(ctx, o.QueryTimeout, source.ErrTimeout)
 	defer cancel()
-	opening := append([]string{"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"}, local(append([]setting{
-		{"statement_timeout", milliseconds(o.QueryTimeout)},
-		{"lock_timeout", milliseconds(lockWait(o))},
-	}, c.names()...)...)...)
-	closing := []string{"COMMIT"}
-	if len(questions) == 1 && questions[0].fixed && questions[0].byPath && !c.kept.spoiled {
-		switch settled, err := c.settle(ctx, ""); {
-		case err != nil:
-			return nil, err
-		case settled:
-			opening, closing = nil, nil
-		}
+	opening := []string{"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"}
+	if !c.kept.settled {
+		opening = append(opening, local(append([]setting{
+			{"statement_timeout", milliseconds(o.QueryTimeout)},
+			{"lock_timeout", milliseconds(lockWait(o))},
+		}, c.names()...)...)...)
 	}
 	if slices.ContainsFunc(questions, func(q question) bool { return q.runs != "" }) {
-		c.kept.spoil()
+		c.kept.settled = false // What it calls may set anything.
 	}
 	for {
 		all := c.pinned(c.withPrepared(questions))
-		answers, err := c.send(ctx, opening, all, closing...)
+		answers, err := c.send(ctx, opening, all, "COMMIT")
 		if c.notePrepared(all, err) {
 			continue
 		}

@@ -101,7 +101,7 @@ func serverError(e *pgconn.PgError, p source.Phase) *Error {
 		return &Error{SQLSTATE: e.Code, text: e.Message}
 	}
 	refused := &Error{SQLSTATE: e.Code, text: cmp.Or(words[e.Code], words[classPrefix(e.Code)], "the database refused")}
-	if p == source.Reading {
+	if p == source.Reading && e.Code != lockNotAvailable {
 		refused.Position = int(e.Position)
 	}
 	refused.advice = p.Advice(classOf(e.Code, p))
@@ -240,8 +240,15 @@ const (
 // others.
 const changedResult = "0A000"
 
-// SQLSTATEs of a table and of a column that are not there.
+// SQLSTATEs of text that the database cannot have.
 const (
+	untranslatable = "22P05"
+	wrongEncoding  = "22021"
+)
+
+// SQLSTATEs of a schema, a table and a column that are not there.
+const (
+	undefinedSchema = "3F000"
 	undefinedTable  = "42P01"
 	undefinedColumn = "42703"
 )

@@ -60,13 +60,30 @@ func (s *Source) planAfter(ctx context.Context, q observer.Query, l *look) (plan
 	}
 	return inSession(ctx, s, func(c *session) (plan, error) {
 		p, err := c.plan(ctx, q, observer.Range{})
+		if err == nil && p.relation.alone() {
+			p, err = c.planAndKeep(ctx, q)
+		}
 		if err != nil || p.selection.Timestamp < 0 {
 			return p, err
 		}
-		s.relations.keep(q.Table, *l, p.relation)
 		l.others, err = c.others(ctx, p)
 		return p, err
 	})
+}
+
+// planAndKeep looks a table up once more, behind a look in the same session: of several
+// hosts another may be behind. A view, a query, a parent and policies are looked through each
+// time, as what they read may be replaced.
+func (c *session) planAndKeep(ctx context.Context, q observer.Query) (plan, error) {
+	l, err := c.look(ctx, []tableName{parseTable(q.Table)})
+	if err != nil {
+		return plan{}, err
+	}
+	p, err := c.plan(ctx, q, observer.Range{})
+	if err == nil && p.relation.alone() {
+		c.source.relations.keep(q.Table, l, p.relation)
+	}
+	return p, err
 }
 
 func activityOf(r [][]byte) activity {

@@ -378,9 +378,12 @@ func TestKnownTableThatChanges(t *testing.T) {
 	t.Parallel()
 	address := pgtest.New(t)
 	owner := connect(t, address)
-	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL, v int, w int); INSERT INTO orders VALUES (1, now(), 7, 8)`)
+	exec(t, owner, `CREATE SCHEMA green; CREATE TYPE green.mood AS ENUM ('good');
+		CREATE TABLE green.orders (id int PRIMARY KEY, at timestamptz NOT NULL, v int, w int, m green.mood); INSERT INTO green.orders VALUES (1, now(), 7, 8, 'good')`)
 	q := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
-	role := pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public", "pg_read_all_stats")
+	role := pgtest.NewRole(t, address, "SELECT ON green.orders", "USAGE ON SCHEMA green", "pg_read_all_stats")
+	name := parsed(t, role).User.Username()
+	exec(t, owner, `GRANT CREATE ON SCHEMA public TO PUBLIC; GRANT USAGE ON SCHEMA green TO PUBLIC; SET search_path = live, green, public; ALTER ROLE "`+name+`" SET search_path = live, green, public`)
 	s := open(t, postgres.Options{URL: role})
 	see := func(s *postgres.Source) string {
 		h, err := s.Horizon(t.Context(), q)
@@ -405,6 +408,8 @@ func TestKnownTableThatChanges(t *testing.T) {
 	}
 	see(s)
 	for _, change := range []string{
+		`ALTER TYPE green.mood RENAME TO feeling`,
+		`ALTER SCHEMA green RENAME TO live; CREATE SCHEMA green; CREATE TABLE green.orders (id int); GRANT USAGE ON SCHEMA green TO PUBLIC`,
 		`ALTER TABLE orders ADD COLUMN x text`,
 		`ALTER TABLE orders DROP COLUMN v`,
 		`ALTER TABLE orders RENAME COLUMN w TO v`,
@@ -416,8 +421,10 @@ func TestKnownTableThatChanges(t *testing.T) {
 		`DROP TABLE orders; CREATE VIEW orders AS SELECT id, at FROM former; GRANT SELECT ON orders TO PUBLIC`,
 		`DROP VIEW orders; ALTER TABLE former RENAME TO orders; CREATE TABLE child () INHERITS (orders); INSERT INTO child VALUES (2, now())`,
 		`DROP TABLE child; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`,
-		`ALTER TABLE orders DISABLE ROW LEVEL SECURITY; REVOKE SELECT ON orders FROM PUBLIC, "` + parsed(t, role).User.Username() + `"`,
-		`GRANT SELECT ON orders TO PUBLIC`,
+		`ALTER TABLE orders DISABLE ROW LEVEL SECURITY; REVOKE SELECT ON orders FROM PUBLIC, "` + name + `"`,
+		`CREATE ROLE "` + name + `_of"; GRANT SELECT ON orders TO "` + name + `_of"`,
+		`GRANT "` + name + `_of" TO "` + name + `"`,
+		`REVOKE "` + name + `_of" FROM "` + name + `"; REVOKE SELECT ON orders FROM "` + name + `_of"; DROP ROLE "` + name + `_of"; GRANT SELECT ON orders TO PUBLIC`,
 		`DROP TABLE orders`,
 	} {
 		for _, early := range []bool{true, false} {

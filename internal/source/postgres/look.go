@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -38,10 +39,7 @@ const margin = time.Second
 // is hidden has nothing but its name.
 //
 // Each version of a row of the catalogue has the transaction that wrote it, which no later
-// change leaves as it is, nor VACUUM.
-//
-// The server plans it once for a session, as it finds the plan for any parameters no worse:
-// behind a SELECT it does not count the names, and LIMIT has it take the index.
+// change leaves as it is, nor VACUUM. LIMIT has the server take the index.
 const lookSQL = `
 SELECT %s,
        (extract(epoch FROM pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8,
@@ -63,10 +61,10 @@ FROM (SELECT pg_catalog.min(a.xact_start)
         FROM (SELECT *, COALESCE(backend_type, '') OPERATOR(pg_catalog.<>) ALL ('{autovacuum launcher,autovacuum worker,walsender,parallel worker}') AS may_write
                 FROM pg_catalog.pg_stat_activity
                WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database() AND pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()) a) s
-LEFT JOIN (ROWS FROM (pg_catalog.unnest((SELECT $1::pg_catalog.name[])), pg_catalog.unnest((SELECT $2::pg_catalog.name[]))) AS w(schema, name)
+LEFT JOIN (ROWS FROM (pg_catalog.unnest($1::pg_catalog.name[]), pg_catalog.unnest($2::pg_catalog.name[])) AS w(schema, name)
   CROSS JOIN LATERAL (
-    SELECT pg_catalog.concat_ws('/', c.oid, c.xmin, c.relkind, c.relrowsecurity, c.relhassubclass, pg_catalog.has_table_privilege(c.oid, 'SELECT'), ` + replicatedSQL + `,
-             (SELECT pg_catalog.string_agg(pg_catalog.concat(a.attnum, ':', a.xmin), ',' ORDER BY a.attnum)
+    SELECT pg_catalog.concat_ws('/', n.nspname, c.oid, c.xmin, pg_catalog.has_table_privilege(c.oid, 'SELECT'), ` + replicatedSQL + `,
+             (SELECT pg_catalog.string_agg(pg_catalog.concat(a.attnum, ':', a.xmin, ':', pg_catalog.format_type(a.atttypid, a.atttypmod)), ',' ORDER BY a.attnum)
                 FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0)) AS stamp
       FROM pg_catalog.pg_class c
       JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
@@ -112,7 +110,7 @@ func (s *Source) look(ctx context.Context, q observer.Query) (look, error) {
 }
 
 func (c *session) look(ctx context.Context, tables []tableName) (look, error) {
-	l := look{at: time.Now(), stamps: make(map[tableName]string)}
+	l := look{stamps: make(map[tableName]string)}
 	identity := identitySQL
 	if c.kept.blind {
 		identity = noIdentitySQL
@@ -121,24 +119,34 @@ func (c *session) look(ctx context.Context, tables []tableName) (look, error) {
 	for _, t := range tables {
 		schemas, names = append(schemas, t.schema), append(names, t.name)
 	}
-	rows, err := c.answer(ctx, "look at open transactions", question{
+	questions := []question{{
 		sql:    fmt.Sprintf(lookSQL, identity),
 		params: [][]byte{arrayOf(schemas), arrayOf(names)},
 		byPath: true,
 		fixed:  true,
-	})
+	}}
+	if c.choosesPlans() { // Planned for each, it would take ten times as long.
+		questions = append([]question{{sql: "SET LOCAL plan_cache_mode = force_generic_plan", byPath: true, silent: true}}, questions...)
+	}
+	answers, err := c.ask(ctx, "look at open transactions", questions...)
 	switch {
+	case len(tables) > 0 && (hasState(err, untranslatable) || hasState(err, wrongEncoding)):
+		return c.look(ctx, nil) // A name that the database cannot have fails by itself.
 	case hasState(err, missingRight) && !c.kept.blind:
 		c.kept.blind = true
 		return c.look(ctx, tables)
 	case err != nil:
 		return look{}, err
-	case len(rows) == 0 || rows[0][1] == nil:
+	}
+	rows := answers[0].rows
+	if len(rows) == 0 || rows[0][1] == nil {
 		return look{}, fmt.Errorf("look at open transactions: %d rows without a clock", len(rows))
 	}
-	l.identity, l.activity = string(rows[0][0]), activityOf(rows[0][1:])
+	l.at, l.identity, l.activity = time.Now(), string(rows[0][0]), activityOf(rows[0][1:])
 	for _, row := range rows {
-		l.stamps[tableName{string(row[10]), string(row[11])}] = string(row[12])
+		if stamp := string(row[12]); stamp != "" {
+			l.stamps[tableName{string(row[10]), string(row[11])}] = l.identity + "/" + stamp
+		}
 	}
 	return l, nil
 }
@@ -165,7 +173,7 @@ type known struct {
 }
 
 // freshFor is for how long a look is good enough for a read: a poll reads at once.
-const freshFor = time.Second
+const freshFor = 100 * time.Millisecond
 
 // unchanged returns what is known of a table that a look has found as it was, and forgets
 // it of another.
@@ -191,13 +199,18 @@ func (r *relations) fresh(text string) (relation, bool) {
 	return k.relation, ok && time.Since(k.at) < freshFor
 }
 
-// keep remembers a table that was looked up after the look. A view, a query, a parent and
-// policies are looked through each time, as what they read may be replaced.
+// keep remembers a table that was looked up after the look, in its session.
 func (r *relations) keep(text string, l look, of relation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := parseTable(text)
-	if of.stamp = l.stamps[name]; of.stamp != "" && of.alone() {
+	if of.stamp = l.stamps[name]; of.stamp != "" && r.known[name].at.Before(l.at) {
 		r.known[name] = known{relation: of, at: l.at}
 	}
+}
+
+func (r *relations) forget(of relation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.known, func(_ tableName, k known) bool { return k.relation.stamp == of.stamp })
 }

@@ -144,6 +144,9 @@ func (p plan) keyIsPlain() bool {
 	return keyOneWay(p.relation, p.selection) == "" && !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
 }
 
+// isSingle reports whether it is one statement that needs no settings of its own.
+func (p plan) isSingle() bool { return len(p.steps) == 1 && p.order == nil }
+
 // write writes the statements.
 func (p *plan) write(q observer.Query, in observer.Range) error {
 	p.repeats = in.From != "" && in.Key == ""

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -175,7 +176,11 @@ func (p *pooler) poll(t *testing.T, s *postgres.Source, q observer.Query) (data 
 	if h, err := s.Horizon(t.Context(), q); err != nil || h.Identity == "" && q.Timestamp != "" {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	for _, row := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
+	in := observer.Range{}
+	if q.Timestamp != "" {
+		in = observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"}
+	}
+	for _, row := range sourcetest.ReadAll(t, s, q, in) {
 		data = append(data, string(row.Data))
 	}
 	p.mu.Lock()
@@ -202,7 +207,7 @@ func TestBehindAPooler(t *testing.T) {
 	for what, test := range map[string]struct {
 		query             observer.Query
 		trips, statements int
-	}{"table": {table, 4, 5}, "query": {query, 8, 64}} {
+	}{"table": {table, 2, 5}, "query": {query, 8, 64}} {
 		rows, trips, statements := p.poll(t, s, test.query)
 		// The first poll looks the table up. The pool asks a connection that was idle for a
 		// second whether it still lives, as on a machine that stands still between two steps.
@@ -314,5 +319,94 @@ func TestBehindPgBouncer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPoolerKeepsNoSettings looks at what polls leave in a session that others get.
+func TestPoolerKeepsNoSettings(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES (1, now())`)
+	pooled := bouncertest.Start(t, pgtest.NewRole(t, address, "SELECT ON orders"), bouncertest.Options{Mode: bouncertest.Transaction}).URL()
+	s := open(t, postgres.Options{URL: pooled})
+	p := pooler{}
+	for range 2 {
+		p.poll(t, s, observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"})
+	}
+	left := observer.Query{SQL: "SELECT concat_ws(' ', current_setting('default_transaction_read_only'), current_setting('bytea_output')) AS id", Key: []string{"id"}}
+	exec(t, connect(t, address), `ALTER DATABASE "`+parsed(t, address).Path[1:]+`" SET bytea_output = 'escape'`)
+	if rows := sourcetest.ReadAll(t, s, left, observer.Range{}); len(rows) != 1 || rows[0].Key != "off hex" {
+		t.Errorf("a session behind a pooler has %+v", rows)
+	}
+}
+
+// TestSettledSessions are the same session in each case, which has settings that a query of
+// an observer or its role has made.
+func TestSettledSessions(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL, f interval NOT NULL);
+		INSERT INTO orders SELECT n, now() - n * interval '1 s', '1 day' FROM generate_series(1, 20000) n; CREATE INDEX ON orders (at)`)
+	exec(t, owner, `ANALYZE orders`)
+	role := pgtest.NewRole(t, address, "SELECT ON orders", "pg_read_all_stats")
+	name := parsed(t, role).User.Username()
+	exec(t, owner, `ALTER ROLE "`+name+`" SET default_transaction_isolation = serializable; ALTER ROLE "`+name+`" SET default_transaction_deferrable = on;
+		ALTER ROLE "`+name+`" SET default_transaction_read_only = on`)
+	exec(t, owner, `BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE orders SET f = f WHERE id = 1`)
+	s := open(t, postgres.Options{URL: role, PoolSize: 1, QueryTimeout: 10 * time.Second})
+	q := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
+	read := func(back time.Duration) []observer.Row {
+		t.Helper()
+		if _, err := s.Horizon(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		from, err := s.CursorAt(t.Context(), q, time.Now().Add(-back))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Horizon(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sourcetest.ReadAll(t, s, q, observer.Range{Part: observer.PartDated, From: from})
+	}
+	for range 8 {
+		read(5 * time.Hour)
+	}
+	for range 4 {
+		if rows := read(time.Minute); len(rows) == 0 || !strings.Contains(string(rows[0].Data), `"f":"P1D"`) {
+			t.Errorf("%+v", rows)
+		}
+	}
+	plans := observer.Query{SQL: "SELECT generic_plans AS id, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%ORDER BY%orders%' OR statement LIKE '%orders%ORDER BY%'", Key: []string{"id"}}
+	if rows := sourcetest.ReadAll(t, s, plans, observer.Range{}); len(rows) != 1 || rows[0].Key != "0" || strings.Contains(string(rows[0].Data), `"custom_plans":0`) {
+		t.Errorf("the read is planned so: %+v", rows)
+	}
+	sets := observer.Query{SQL: "SELECT set_config('intervalstyle', 'sql_standard', false) AS id", Key: []string{"id"}}
+	if rows := sourcetest.ReadAll(t, s, sets, observer.Range{}); len(rows) != 1 {
+		t.Errorf("%+v", rows)
+	}
+	if rows := read(time.Minute); len(rows) == 0 || !strings.Contains(string(rows[0].Data), `"f":"P1D"`) {
+		t.Errorf("after a query that sets something: %+v", rows)
+	}
+}
+
+// TestNameThatTheDatabaseCannotHave fails alone: others share its look.
+func TestNameThatTheDatabaseCannotHave(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	exec(t, connect(t, server), `CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'`)
+	u := parsed(t, server)
+	u.Path = "/latin"
+	exec(t, connect(t, u.String()), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL)`)
+	t.Cleanup(func() { exec(t, connect(t, server), `DROP DATABASE latin WITH (FORCE)`) })
+	s := open(t, postgres.Options{URL: u.String()})
+	_, err := s.Horizon(t.Context(), observer.Query{Table: "注文", Key: []string{"id"}, Timestamp: "at"})
+	if err == nil || !strings.Contains(err.Error(), "look up the table") {
+		t.Errorf("got %v", err)
+	}
+	if h, err := s.Horizon(t.Context(), observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}); err != nil || h.Cursor == "" {
+		t.Errorf("%+v, %v", h, err)
 	}
 }

@@ -42,20 +42,24 @@ func statementName(text string) string {
 const maxPrepared = 32
 
 // prepareRead returns the name of a read that a settled session has prepared, or is empty
-// where it does not. The server still plans it for the values of each read. The stamp of the
+// where it does not. The server still plans it for the values of each read, as the session
+// says: once it took the plan for any, which reads a third of the table. The stamp of the
 // table is a part of the name: a statement keeps its columns as they were.
 func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string, err error) {
-	if !c.kept.settled || !p.repeats || p.relation.stamp == "" || c.source.unprepared.Load() {
+	if !c.kept.settled || !c.choosesPlans() || !p.repeats || !p.isSingle() || p.relation.stamp == "" || c.source.unprepared.Load() {
 		return "", nil
 	}
 	name = statementName(s.sql + p.relation.stamp)
 	if c.kept.prepared[name] {
 		return name, nil
 	}
-	if len(c.kept.prepared) == maxPrepared {
+	if len(c.kept.prepared) >= maxPrepared {
 		return "", nil
 	}
-	if _, err = c.conn.Prepare(ctx, name, s.sql, nil); err == nil {
+	if _, err = c.conn.Prepare(ctx, name, s.sql, nil); refusedWith(err, duplicateName) {
+		err = nil
+	}
+	if err == nil {
 		c.kept.prepared[name] = true
 	}
 	return name, err

@@ -87,6 +87,7 @@ func (r *rows) Open(ctx context.Context, n int) error {
 	case fields == nil:
 		return r.finish()
 	case !r.plan.fits(fields):
+		r.forget(errChanged)
 		return errChanged
 	}
 	r.numbered = numbered(fields)
@@ -104,6 +105,7 @@ func (r *rows) Begin(ctx context.Context) (err error) {
 			}
 		}
 		err = r.session.begin(ctx, r.stream, r.plan)
+		r.forget(err)
 		switch {
 		case len(r.plan.locks.tables) > 0 && hasState(err, undefinedTable):
 			return goneFault(err, undefinedTable)
@@ -138,15 +140,32 @@ func (r *rows) finish() error {
 	return nil
 }
 
+// forget forgets a table whose read has failed, unless it was locked: its stamp may not say
+// all.
+func (r *rows) forget(err error) {
+	if err != nil && !refusedWith(err, lockNotAvailable) && !locked(err) {
+		r.source.relations.forget(r.plan.relation)
+	}
+}
+
 // refused says how a statement failed.
 func (r *rows) refused(err error) error {
 	defer r.cancel()
-	if r.prepared && refusedWith(err, changedResult) {
-		return errChanged
+	r.forget(err)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); r.prepared && ok {
+		switch {
+		case refused.Code == unknownName:
+			r.source.unprepared.Store(true)
+			return errChanged
+		case refused.Code == changedResult && refused.Routine == "RevalidateCachedQuery":
+			return errChanged
+		}
 	}
 	err = r.session.overRows(r.ctx, "read rows", err, r.step.sql)
-	if r.plan.relation.alone() && hasState(err, undefinedColumn) {
-		err = goneFault(err, undefinedColumn)
+	for _, code := range []string{undefinedTable, undefinedColumn, undefinedSchema} {
+		if r.plan.relation.kind == 'r' && hasState(err, code) {
+			return goneFault(err, code)
+		}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,8 +16,7 @@ import (
 )
 
 // session is a pooled connection. It talks to the wire protocol's layer of the
-// driver: text in and, but for timestamps, text out. Only statements on the catalogue are
-// prepared, see withPrepared, so a table that changes between two polls cannot upset a cached plan.
+// driver: text in and, but for timestamps, text out.
 type session struct {
 	source *Source
 	pooled *pgxpool.Conn
@@ -30,13 +30,10 @@ type kept struct {
 	// blind says that the role may not look at the control file.
 	blind bool
 	// pooled says that the process of the server is not the session's alone. settled says
-	// that it is, and has the settings of a read; name is its application_name then. Where
-	// they are spoiled, statements may have set others: those of observers call functions.
-	pooled, settled, spoiled bool
-	name                     string
+	// that it is, and that it has the settings of reads; name is its application_name then.
+	pooled, settled bool
+	name            string
 }
-
-func (k *kept) spoil() { k.settled, k.spoiled = false, true }
 
 // keptKey is the key of kept among what the driver keeps for a connection.
 const keptKey = "observerd"
@@ -146,36 +143,48 @@ func local(settings ...setting) []string {
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// settle gives a session the settings of a read for as long as it lasts, in one round trip,
-// and reports whether it has them. It does so only where the process of the server that
-// answers is the one that the login has named: a pooler names another one. The name of the
-// session is that of the first observer that it reads.
+// settle gives a session the settings of reads for as long as it lasts, and the name of the
+// observer, and reports whether it has them. It does so only where the process of the server
+// that answers is the one that the login has named: a pooler names another one.
 func (c *session) settle(ctx context.Context, stream string) (settled bool, err error) {
-	if c.kept.pooled || c.kept.settled && (stream == "" || c.kept.name != "") {
-		return c.kept.settled, nil
+	name := sessionName(cmp.Or(stream, c.source.options.Name))
+	switch {
+	case c.kept.pooled:
+		return false, nil
+	case c.kept.settled && name == c.kept.name:
+		return true, nil
+	case c.kept.settled:
+		if _, err := c.conn.Exec(ctx, "SET application_name = "+literal(name)).ReadAll(); err != nil {
+			return false, c.source.translate(ctx, source.Parsing, "name the session", err)
+		}
+		c.kept.name = name
+		return true, nil
 	}
-	name := cmp.Or(stream, c.kept.name)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
-	defer cancel()
 	settings := append(c.forms(),
-		setting{"application_name", sessionName(cmp.Or(name, c.source.options.Name))},
+		setting{"application_name", name},
+		setting{"default_transaction_isolation", "read committed"},
 		setting{"default_transaction_read_only", "on"},
+		setting{"default_transaction_deferrable", "off"},
 		setting{"statement_timeout", "0"},
 		setting{"lock_timeout", milliseconds(lockWait(c.source.options))})
+	if c.choosesPlans() {
+		settings = append(settings, setting{"plan_cache_mode", "force_custom_plan"})
+	}
 	values := make([]string, len(settings))
 	for i, s := range settings {
 		values[i] = "(" + literal(s.name) + ", " + literal(s.value) + ")"
 	}
-	result := c.conn.ExecParams(ctx, fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID()), nil, nil, nil, nil).Read()
+	sql := fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID())
+	answers, err := c.send(ctx, []string{"BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE"}, []question{{sql: sql}}, "COMMIT")
 	var refused *pgconn.PgError
 	switch {
-	case errors.As(result.Err, &refused) && !c.conn.IsClosed():
+	case errors.As(err, &refused) && !c.conn.IsClosed():
 		return false, nil // A transaction that sets it says so better.
-	case result.Err != nil:
-		return false, c.source.translate(ctx, source.Parsing, "set up the session", result.Err)
+	case err != nil:
+		return false, c.source.translate(ctx, source.Parsing, "set up the session", err)
 	}
-	c.kept.settled = string(result.Rows[0][0]) != "0"
-	c.kept.pooled, c.kept.spoiled, c.kept.name = !c.kept.settled, false, name
+	c.kept.settled = string(answers[0].rows[0][0]) != "0"
+	c.kept.pooled, c.kept.name = !c.kept.settled, name
 	return c.kept.settled, nil
 }
 
@@ -185,38 +194,45 @@ SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))
   FROM (VALUES %s) AS s(name, value)
  WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %d`
 
-// beginSQL opens the transaction of a read.
-const beginSQL = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+// choosesPlans reports whether the server has plan_cache_mode, which came with PostgreSQL 12.
+func (c *session) choosesPlans() bool {
+	major, _, _ := strings.Cut(c.conn.ParameterStatus("server_version"), ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n >= 12
+}
 
 // begin opens the transaction of a read and locks its tables. The statement
 // timeout is lifted in it because it would count the time in which the reader is
 // busy elsewhere; a silent database is noticed on our side.
 // A read by key takes the index, be it slower than a sort: that would be one of all
 // rows that are left, for each statement anew.
-func (c *session) begin(ctx context.Context, stream string, p plan) error {
+//
+// In a settled session a single statement over a table needs none of that: the server locks
+// the table when it parses or plans, and makes the snapshot after that.
+func (c *session) begin(ctx context.Context, stream string, p plan) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	settled := false
 	if p.relation.alone() {
-		var err error
-		if settled, err = c.settle(ctx, stream); err != nil {
+		if settled, err = c.settle(ctx, stream); err != nil || settled && p.isSingle() {
 			return err
 		}
+	} else {
+		c.kept.settled = false // What it calls may set anything.
 	}
-	opening := []string{beginSQL}
+	opening := []string{"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"}
 	if !settled {
-		c.kept.spoil()
 		opening = append(opening, local(setting{"statement_timeout", "0"})...)
 		opening = append(opening, local(c.forms()...)...)
 		opening = append(opening, local(setting{"lock_timeout", milliseconds(lockWait(c.source.options))})...)
-	}
-	if stream != "" && (!settled || stream != c.kept.name) {
-		opening = append(opening, local(setting{"application_name", sessionName(stream)})...)
+		if stream != "" {
+			opening = append(opening, local(setting{"application_name", sessionName(stream)})...)
+		}
 	}
 	if p.order != nil {
 		opening = append(opening, "SET LOCAL enable_sort = off")
 	}
-	_, err := c.send(ctx, append(opening, p.locks.statements()...), nil)
+	_, err = c.send(ctx, append(opening, p.locks.statements()...), nil)
 	return c.source.translate(ctx, source.Parsing, "begin the read", err)
 }
 

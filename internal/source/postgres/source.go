@@ -78,7 +78,7 @@ func Open(options Options) (*Source, error) {
 	config.MaxConnIdleTime = idleTimeout
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	// Nothing else is asked for at the start of a session: a pooler would refuse
-	// it, or drop it. Each transaction sets what it needs.
+	// it, or drop it. See [session.settle] and [local] for the rest.
 	config.ConnConfig.RuntimeParams["application_name"] = sessionName(o.Name)
 	asked := pgsession.Pin(config.ConnConfig.RuntimeParams, "client_encoding", pgsession.Encoding)
 	s := &Source{

@@ -68,7 +68,6 @@ var settings = []struct{ name, against, pinned string }{
 	// Limits decide whether there are rows at all.
 	{"statement_timeout", "10s", "0"},
 	{"lock_timeout", "10s", "1ms"},
-	{"default_transaction_isolation", "serializable", "serializable"},
 	{"transaction_isolation", "", "repeatable read"},
 	{"transaction_read_only", "", "on"},
 }

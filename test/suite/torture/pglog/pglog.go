@@ -43,6 +43,7 @@ const FileName = "log/server.json"
 func RoleSettings(role string) []string {
 	return []string{
 		"ALTER ROLE " + role + " SET log_statement = 'all'",
+		"ALTER ROLE " + role + " SET log_duration = on", // This shows when a statement has ended.
 	}
 }
 
@@ -64,10 +65,10 @@ const stampLayout = "2006-01-02 15:04:05.999 MST"
 // reading session gives itself; node tells the node of a role and is false for
 // a role that is no node's.
 //
-// A poll begins with the transaction of its read and ends with it. What ended
-// with its connection, its server, or the log is not whole.
+// A poll begins with the transaction of its read and ends with it, be it a single
+// statement. What ended with its connection, its server, or the log is not whole.
 func Polls(log io.Reader, session func(application string) (stream string, ok bool), node func(role string) (name string, ok bool)) ([]history.Poll, error) {
-	r := reader{session: session, node: node, begun: make(map[string]time.Time), open: make(map[string]*history.Poll), failed: make(map[string]bool)}
+	r := reader{session: session, node: node, within: make(map[string]time.Time), single: make(map[string]bool), open: make(map[string]*history.Poll), failed: make(map[string]bool)}
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
@@ -89,11 +90,14 @@ func Polls(log io.Reader, session func(application string) (stream string, ok bo
 type reader struct {
 	session func(string) (string, bool)
 	node    func(string) (string, bool)
-	begun   map[string]time.Time     // when the transaction of a read began whose session has not said which, by session
-	open    map[string]*history.Poll // by session
-	failed  map[string]bool          // sessions whose read met an error
-	polls   []history.Poll
-	last    time.Time
+	// within is when the transaction began that the session is in; zero for one that reads no
+	// tables, and for a read of which it is known what it reads.
+	within map[string]time.Time
+	open   map[string]*history.Poll // by session
+	single map[string]bool          // sessions whose read is one statement
+	failed map[string]bool          // sessions whose read met an error
+	polls  []history.Poll
+	last   time.Time
 	// started is when the server did last. The logger of the one before may say
 	// later what had happened by then.
 	started time.Time
@@ -127,13 +131,23 @@ func (r *reader) line(text []byte) error {
 		r.end(rec.Session, at, false)
 	case rec.Severity == "ERROR" || rec.Severity == "FATAL":
 		r.failed[rec.Session] = true
+		if r.single[rec.Session] {
+			r.end(rec.Session, at, false)
+		}
 	case strings.HasSuffix(rec.Message, ": "+beginning):
 		r.end(rec.Session, at, false)
-		r.begun[rec.Session] = at
-	case strings.HasPrefix(rec.Message, "statement: COMMIT"), strings.HasPrefix(rec.Message, "statement: ROLLBACK"):
+		r.within[rec.Session] = at
+	case strings.Contains(rec.Message, ": BEGIN"):
+		r.end(rec.Session, at, false)
+		r.within[rec.Session] = time.Time{}
+	case strings.HasPrefix(rec.Message, "duration:"):
+		if r.single[rec.Session] {
+			r.end(rec.Session, at, true)
+		}
+	case strings.Contains(rec.Message, ": COMMIT"), strings.Contains(rec.Message, ": ROLLBACK"):
 		r.end(rec.Session, at, true)
-	case !strings.Contains(rec.Message, ": SET LOCAL "):
-		r.begin(rec)
+	case strings.HasPrefix(rec.Message, "execute ") && !strings.Contains(rec.Message, ": SET LOCAL "):
+		r.begin(rec, at)
 	}
 	return nil
 }
@@ -142,24 +156,27 @@ func (r *reader) line(text []byte) error {
 // it that sets nothing, the name of the session says what it reads.
 const beginning = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
-func (r *reader) begin(rec record) {
-	at, ok := r.begun[rec.Session]
-	if !ok || at.Before(r.started) {
+func (r *reader) begin(rec record, at time.Time) {
+	began, within := r.within[rec.Session]
+	if within {
+		at, r.within[rec.Session] = began, time.Time{}
+	}
+	if at.IsZero() || at.Before(r.started) {
 		return
 	}
-	delete(r.begun, rec.Session)
 	node, ok := r.node(rec.User)
 	if !ok {
 		return
 	}
 	if stream, ok := r.session(rec.Name); ok {
 		r.open[rec.Session] = &history.Poll{Stream: stream, Node: node, Begin: at}
-		r.failed[rec.Session] = false
+		r.failed[rec.Session], r.single[rec.Session] = false, !within
 	}
 }
 
 func (r *reader) end(session string, at time.Time, whole bool) {
-	delete(r.begun, session)
+	delete(r.within, session)
+	delete(r.single, session)
 	if poll, ok := r.open[session]; ok {
 		delete(r.open, session)
 		poll.End, poll.Whole = at, whole && !r.failed[session]

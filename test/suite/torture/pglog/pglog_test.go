@@ -20,7 +20,7 @@ func line(at, user, session, rest string) string {
 	return `{"timestamp":"2026-11-21 12:00:` + at + ` UTC","user":"` + user + `","session_id":"` + session + `","backend_type":"client backend",` + rest + "}\n"
 }
 
-func read(t *testing.T, log string) []history.Poll {
+func parse(t *testing.T, log string) []history.Poll {
 	t.Helper()
 	polls, err := pglog.Polls(strings.NewReader(log),
 		func(application string) (string, bool) { return strings.CutPrefix(application, "observerd source ") },
@@ -52,7 +52,7 @@ func TestPolls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			polls := read(t, tc.log)
+			polls := parse(t, tc.log)
 			if len(polls) != 1 {
 				t.Fatalf("%d polls", len(polls))
 			}
@@ -69,13 +69,38 @@ func TestPolls(t *testing.T) {
 	}
 }
 
+// TestSingleStatements are reads without a transaction of their own. The look before them, and
+// the time of other steps of the protocol, are none.
+func TestSingleStatements(t *testing.T) {
+	t.Parallel()
+	const orders = `"application_name":"observerd source orders",`
+	say := func(at, message string) string { return line(at, "poller_a", "s1", orders+message) }
+	look := say("01.000", `"message":"execute <unnamed>: BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"`) +
+		say("01.001", `"message":"execute observerd_look: SELECT 1"`) + say("01.002", `"message":"duration: 1 ms"`) +
+		say("01.003", `"message":"execute <unnamed>: COMMIT"`) + say("01.004", `"message":"duration: 1 ms"`)
+	read := say("01.250", `"message":"execute observerd_read: SELECT q.id"`)
+	for name, tc := range map[string]struct {
+		log, end string
+		whole    bool
+	}{
+		"whole":          {look + read + say("01.500", `"message":"duration: 250 ms"`) + look, "01.5", true},
+		"meets an error": {look + read + say("01.500", `"error_severity":"ERROR","message":"canceling statement"`) + say("01.600", `"message":"duration: 1 ms"`), "01.5", false},
+		"cut off":        {look + read + say("01.700", `"message":"disconnection: session time: 0:00:02"`), "01.7", false},
+	} {
+		polls := parse(t, tc.log)
+		if len(polls) != 1 || polls[0].Begin.Nanosecond() != 250e6 || polls[0].End.Format("05.9") != tc.end || polls[0].Whole != tc.whole || polls[0].Stream != "orders" {
+			t.Errorf("%s: %+v", name, polls)
+		}
+	}
+}
+
 // TestOthersAreNoPolls reads what is in the log beside the nodes' reads.
 func TestOthersAreNoPolls(t *testing.T) {
 	t.Parallel()
 	log := begins("01.000", "writer", "s1") +
 		line("01.100", "poller_a", "s2", `"message":"execute <unnamed>: BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"`) +
 		line("01.200", "poller_a", "s2", `"message":"statement: COMMIT"`)
-	if polls := read(t, log); len(polls) != 0 {
+	if polls := parse(t, log); len(polls) != 0 {
 		t.Errorf("%+v", polls)
 	}
 }
