@@ -1,6 +1,8 @@
 package observer_test
 
 import (
+	"errors"
+	"math/bits"
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -37,6 +39,7 @@ func TestRowsBehindNewOnesAreTakenForNew(t *testing.T) {
 			s := setup(t, observer.DetectChange)
 			s.put(0, 3)
 			s.poll()
+			s.spec.MaxChanged = int(test.events)
 			s.src.Pass(3600) // Of what is known, the last row is read again.
 			test.write(s)
 			dry := 0
@@ -50,7 +53,7 @@ func TestRowsBehindNewOnesAreTakenForNew(t *testing.T) {
 			s.db.Step = func(call string) error { calls[call]++; return nil }
 			stats := s.poll()
 			s.checkLog()
-			if calls["observed"] != test.lookUps || calls["commit"] != test.commits || stats.Rows != test.rows || stats.Events != test.events {
+			if calls["observed"] != test.lookUps || calls["commit"] != test.commits || stats.Rows != test.rows || stats.Events != test.events || stats.Full {
 				t.Errorf("%d look-ups, %d commits, %+v; want %+v", calls["observed"], calls["commit"], stats, test)
 			}
 			again := s.poll()
@@ -59,4 +62,41 @@ func TestRowsBehindNewOnesAreTakenForNew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedGuessLeavesNoTrace in the numbers of the rows that a reading has met: they are
+// given to other rows later.
+func TestRefusedGuessLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	s := keyed(t, observer.DetectSnapshot, noTimestamp)
+	s.put(4, 2)
+	s.poll()
+	s.put(0, 9)
+	s.src.Step = failAt("next", 7)
+	if _, err := s.tryPoll(); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v", err)
+	}
+	seen := s.db.Generation(stream).Seen
+	last := len(seen)*8 - 1
+	for last >= 0 && seen[last/8]&(1<<(last%8)) == 0 {
+		last--
+	}
+	met := 0
+	for _, b := range seen {
+		met += bits.OnesCount8(b)
+	}
+	equal(t, "the highest number", int64(last), s.db.Cursor(stream).Rows)
+	equal(t, "rows that were met", met, 6)
+}
+
+// TestSweepCountsRowsOnce, where one that was observed comes behind new ones.
+func TestSweepCountsRowsOnce(t *testing.T) {
+	t.Parallel()
+	s := history(t, observer.DetectChange, 40)
+	for _, part := range [][2]int64{{12, 13}, {3, 21}} {
+		id := s.db.StartSweep(stream, observer.SweepBackfill, observertest.CursorAt(part[0]), observertest.CursorAt(part[1])).ID
+		s.sweep(id, observer.Budget{Rows: 1000})
+		equal(t, "rows", s.db.Sweep(id).Rows, part[1]-part[0])
+	}
+	equal(t, "events", len(s.checkLog()), 38)
 }
