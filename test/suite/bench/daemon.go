@@ -11,7 +11,23 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
+
+// newBed builds the program in a folder of its own, which remove removes.
+func newBed(ctx context.Context) (bed *testbed.Testbed, remove func(), err error) {
+	folder, err := os.MkdirTemp("", "observerd-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() { _ = os.RemoveAll(folder) }
+	bed = &testbed.Testbed{Options: testbed.Options{Folder: folder}}
+	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return bed, remove, nil
+}
 
 // live lets the daemon run for that long.
 func live(ctx context.Context, p *daemon.Process, long time.Duration) error {

@@ -140,20 +140,16 @@ type pair struct{ without, with float64 }
 // measureManyLocks runs two idle nodes, each on a database of its own; in that of one of
 // them a process that lives holds many locks.
 func measureManyLocks(ctx context.Context, s *suite) (_ []figure, err error) {
-	folder, err := os.MkdirTemp("", "observerd-bench-")
+	bed, remove, err := newBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	bed := &testbed.Testbed{Options: testbed.Options{Folder: folder}}
-	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
-		return nil, err
-	}
-	without, err := s.idleBeside(ctx, filepath.Join(folder, "without"))
+	defer remove()
+	without, err := s.idleBeside(ctx, filepath.Join(bed.Folder, "without"))
 	if err != nil {
 		return nil, err
 	}
-	with, err := s.idleBeside(ctx, filepath.Join(folder, "with"))
+	with, err := s.idleBeside(ctx, filepath.Join(bed.Folder, "with"))
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,16 +22,12 @@ const (
 // measureIdle runs the real binary, as it would be installed, with three types
 // on a source in which nothing happens.
 func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
-	folder, err := os.MkdirTemp("", "observerd-bench-")
+	bed, remove, err := newBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	bed := testbed.Testbed{Options: testbed.Options{Folder: folder}}
-	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
-		return nil, err
-	}
-	c, err := s.idleConfig(ctx, folder)
+	defer remove()
+	c, err := s.idleConfig(ctx, bed.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -56,16 +51,12 @@ func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
 
 // measureIdleNodes runs a cluster on a source in which nothing happens.
 func measureIdleNodes(ctx context.Context, s *suite) (_ []figure, err error) {
-	folder, err := os.MkdirTemp("", "observerd-bench-")
+	bed, remove, err := newBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	bed := &testbed.Testbed{Options: testbed.Options{Folder: folder}}
-	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
-		return nil, err
-	}
-	c, err := s.idleConfig(ctx, folder)
+	defer remove()
+	c, err := s.idleConfig(ctx, bed.Folder)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,7 @@ func measurements() []measurement {
 		{name: "sources", measure: measureSources},
 		{name: "sinks", measure: measureSinks},
 		{name: "arrival", measure: measureArrival},
+		{name: "many-observers", measure: measureManyObservers, byName: true},
 		{name: "many-streams", measure: measureManyStreams, byName: true},
 		{name: "idle-sinks", measure: measureIdleSinks, byName: true},
 		{name: "sink-down", measure: measureSinkDown, byName: true},

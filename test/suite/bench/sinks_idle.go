@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -40,15 +39,11 @@ func (s *suite) feedingNode(ctx context.Context, purpose, folder string, sinks .
 // measureIdleSinks runs a node whose sinks have stored all that is in the log, beside one that
 // feeds a file alone and has an empty log.
 func measureIdleSinks(ctx context.Context, s *suite) (_ []figure, err error) {
-	folder, err := os.MkdirTemp("", "observerd-bench-")
+	bed, remove, err := newBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	bed := &testbed.Testbed{Options: testbed.Options{Folder: folder}}
-	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
-		return nil, err
-	}
+	defer remove()
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer receiver.Close()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -60,7 +55,7 @@ func measureIdleSinks(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	with, err := s.feedingNode(ctx, "with", folder,
+	with, err := s.feedingNode(ctx, "with", bed.Folder,
 		fmt.Sprintf("{id: inbox, type: sql, url: %q, schema: a, create: true}", target),
 		fmt.Sprintf("{id: copy, type: sql, url: %q, schema: b, create: true}", target),
 		fmt.Sprintf("{id: shop, type: webhook, url: %q, mode: batched}", receiver.URL),
@@ -68,11 +63,11 @@ func measureIdleSinks(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	without, err := s.feedingNode(ctx, "without", folder)
+	without, err := s.feedingNode(ctx, "without", bed.Folder)
 	if err != nil {
 		return nil, err
 	}
-	without.Files = map[string]string{"file": filepath.Join(folder, "without.jsonl")}
+	without.Files = map[string]string{"file": filepath.Join(bed.Folder, "without.jsonl")}
 	if err := fillLog(ctx, with.Database, s.streams/10, sinkStream); err != nil {
 		return nil, err
 	}
@@ -114,15 +109,11 @@ func (s *suite) waitDelivered(ctx context.Context, p *daemon.Process, want int) 
 
 // measureSinkDown has a log grow whose sinks are down, and a receiver that then comes back.
 func measureSinkDown(ctx context.Context, s *suite) (_ []figure, err error) {
-	folder, err := os.MkdirTemp("", "observerd-bench-")
+	bed, remove, err := newBed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	bed := &testbed.Testbed{Options: testbed.Options{Folder: folder}}
-	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
-		return nil, err
-	}
+	defer remove()
 	down, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It ends with the measurement.
 	if err != nil {
 		return nil, err
@@ -131,7 +122,7 @@ func measureSinkDown(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err := down.Close(); err != nil { // Nobody listens there until the receiver does.
 		return nil, err
 	}
-	c, err := s.feedingNode(ctx, "down", folder,
+	c, err := s.feedingNode(ctx, "down", bed.Folder,
 		fmt.Sprintf("{id: inbox, type: sql, url: %q}", "postgres://nobody@"+address+"/none"),
 		fmt.Sprintf("{id: shop, type: webhook, url: %q, mode: batched}", "http://"+address),
 		fmt.Sprintf("{id: bus, type: kafka, brokers: [%q], topic: events}", address))
