@@ -14,6 +14,7 @@ import (
 // a backlog: it looks at the type of each value.
 type copied struct {
 	piece []byte
+	taken int // of piece
 	row   int
 	// write writes a row of those.
 	write func(c *copied, row int)
@@ -30,7 +31,10 @@ func copyRows(ctx context.Context, tx pgx.Tx, statement string, rows int, write 
 
 // Read implements [io.Reader].
 func (c *copied) Read(p []byte) (int, error) {
-	for ; len(c.piece) < len(p) && c.row <= c.rows; c.row++ {
+	if c.taken == len(c.piece) {
+		c.piece, c.taken = c.piece[:0], 0
+	}
+	for ; c.taken == 0 && len(c.piece) < len(p) && c.row <= c.rows; c.row++ {
 		if c.row == c.rows {
 			c.columns(endOfRows)
 			continue
@@ -40,8 +44,8 @@ func (c *copied) Read(p []byte) (int, error) {
 	if len(c.piece) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, c.piece)
-	c.piece = append(c.piece[:0], c.piece[n:]...)
+	n := copy(p, c.piece[c.taken:])
+	c.taken += n
 	return n, nil
 }
 

@@ -157,8 +157,8 @@ const resolveTimeout = 20 * time.Second
 
 // Commit implements [observer.Store]. Its error is lock.ErrFenced when the
 // lease had ended and [observer.ErrConflict] when the cursor had moved, or the
-// sweep that the chunk is a step of was not running any more. Any key that is taken makes it
-// [observer.ErrObserved]: a look-up shows which.
+// sweep that the chunk is a step of was not running any more. It is
+// [observer.ErrObserved] where a key was observed.
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
 	failpoint.Hit("commit.before")
 	began := time.Now()
@@ -167,7 +167,7 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 		err = s.resolve(ctx, &ch, err)
 	}
 	switch {
-	case sqldb.KeyTaken(err):
+	case sqldb.KeyTaken(err, "obs_observed"):
 		err = fmt.Errorf("%w: %w", observer.ErrObserved, err)
 	case errors.Is(err, lock.ErrFenced):
 		s.node.metrics.staleCommits.Inc()

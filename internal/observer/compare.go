@@ -73,6 +73,9 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool)
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
 		done++
 	}
+	if guess && len(x.chunk.Dead) > 0 {
+		return ch, done, ErrObserved // Poison is judged by what is known.
+	}
 	rows := b.rows[:done]
 	c.stats.Rows += int64(done)
 	if x.chunk.Dead, err = c.bury(ctx, part, rows, x.chunk.Dead, x.deadAgain); err != nil {

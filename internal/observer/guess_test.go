@@ -100,3 +100,30 @@ func TestSweepCountsRowsOnce(t *testing.T) {
 	}
 	equal(t, "events", len(s.checkLog()), 38)
 }
+
+// TestRefusedGuessMovesNoMark has a chunk of which most rows share their keys with those of
+// the chunk before: the poll refuses it, and what it leaves must not lie behind its new rows.
+func TestRefusedGuessMovesNoMark(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange, func(s *observer.Spec) { s.ChunkRows = 25 })
+	for i := range 25 {
+		s.src.Add(observertest.At(key(i), "a", int64(i)+1))
+	}
+	for i := range 25 {
+		k := key(100 + i)
+		if i < 15 {
+			k = key(i)
+		}
+		s.src.Add(observertest.At(k, "b", int64(i)+26))
+	}
+	s.src.SetClock(1000)
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrMostlyPoison) {
+		t.Fatalf("got %v", err)
+	}
+	c := s.db.Cursor(stream)
+	equal(t, "low-water mark", c.Low, observertest.CursorAt(25))
+	equal(t, "newest", c.Newest, observertest.CursorAt(25))
+	s.db.Accept(stream)
+	s.poll()
+	equal(t, "events", len(s.checkLog()), 35)
+}

@@ -57,16 +57,18 @@ func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch)
 // takeOrRepeat takes the rows for new where it may, and compares them where the commit refuses
 // that. It returns how many the chunk has.
 func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b *batch) (done int, err error) {
-	budget, stats, poison, shared, furthest := c.budget, c.stats, c.poison, c.shared, c.furthest
+	next, budget, stats, poison, shared, furthest := c.next, c.budget, c.stats, c.poison, c.shared, c.furthest
 	guess := c.mayGuess(b)
 	ch, done, err := c.compare(ctx, rows.part, b, guess)
-	if err != nil {
-		return done, c.countPoison(ctx, rows.batches, err)
+	if err == nil {
+		by.reach(b.rows[:done])
+		err = c.commitIfAny(ctx, rows.part, ch)
+	} else {
+		err = c.countPoison(ctx, rows.batches, err)
 	}
-	by.reach(b.rows[:done])
-	err = c.commitIfAny(ctx, rows.part, ch)
 	if guess && errors.Is(err, ErrObserved) {
-		c.budget, c.stats, c.poison, c.shared, c.furthest = budget, stats, poison, shared, furthest
+		// Also the marks: what refuses the repeated chunk commits them.
+		c.next, c.budget, c.stats, c.poison, c.shared, c.furthest = next, budget, stats, poison, shared, furthest
 		c.seen.cut(c.cursor.Rows)
 		c.misled = true
 		return c.takeOrRepeat(ctx, rows, by, b)
@@ -76,14 +78,18 @@ func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b
 }
 
 // mayGuess reports whether all rows of a batch are taken for new. A poison row may be one
-// that is known, which has then been met; a sweep counts the rows that it reaches.
+// that is known, which has then been met; a sweep counts the rows that it reaches; and no
+// commit refuses the guess of a dry run.
 func (c *comparer) mayGuess(b *batch) bool {
+	if _, dry := c.st.(*dryRun); dry || !c.guess || c.misled || c.sweep != nil {
+		return false
+	}
 	for i := range b.rows {
 		if b.rows[i].err != nil {
 			return false
 		}
 	}
-	return c.guess && !c.misled && c.sweep == nil
+	return true
 }
 
 func (c *comparer) endStatement(ctx context.Context, rows *reader, by reading) (outcome, error) {

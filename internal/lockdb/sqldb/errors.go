@@ -57,13 +57,13 @@ func (noTablesError) Error() string {
 // Is makes it an [ErrPending].
 func (noTablesError) Is(target error) bool { return target == ErrPending }
 
-// KeyTaken reports whether a row was to be written under the key of another.
-func KeyTaken(err error) bool {
+// KeyTaken reports whether a row of the table was to be written under the key of another.
+func KeyTaken(err error, table string) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Code == "23505"
+		return pg.Code == "23505" && pg.TableName == table
 	}
 	lite, ok := errors.AsType[*sqlite3.Error](err)
-	return ok && lite.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY
+	return ok && lite.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY && strings.Contains(lite.Error(), table+".")
 }
 
 // Unavailable reports whether the error means that the coordination database

@@ -132,7 +132,7 @@ func (c *session) send(ctx context.Context, opening []string, questions []questi
 		}
 		// Those are BEGIN, and what sets ours.
 		stopped := !c.kept.settled && len(answers) < 2 && errors.As(err, &refused) && refused.Code == queryCanceled && ctx.Err() == nil
-		if !stopped || tries == openings || c.conn.TxStatus() != noTransaction && !c.rollback(ctx) {
+		if !stopped || tries == openings || !c.rollback(ctx) {
 			return nil, err
 		}
 	}

@@ -89,10 +89,14 @@ func (c *session) overRows(ctx context.Context, operation string, err error, sql
 	return c.source.fault(source.Reading, operation, refused)
 }
 
-// rollback ends a transaction that has failed, and reports whether it did.
+// rollback ends a transaction that has failed, if there is one, and reports whether there is
+// none any more.
 func (c *session) rollback(ctx context.Context) bool {
-	if c.conn.IsClosed() || c.conn.IsBusy() {
+	switch {
+	case c.conn.IsClosed() || c.conn.IsBusy():
 		return false
+	case c.conn.TxStatus() == noTransaction:
+		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()

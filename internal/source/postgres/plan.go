@@ -45,6 +45,13 @@ var errChanged = &observer.Fault{
 	Err:   errors.New("read rows: columns have changed their types since they were looked up, as by ALTER TABLE; the next read looks again"),
 }
 
+// errForgotten says that the session does not have a prepared statement any more.
+var errForgotten = &observer.Fault{
+	Class: observer.ClassRetry,
+	Code:  unknownName,
+	Err:   errors.New("read rows: the session has lost what it had prepared, as by DEALLOCATE or a pooler; the next read sends it as text"),
+}
+
 // goneFault says that a table or a column was dropped or renamed after it had been found to
 // be read, as partitions are: whether it is missing, the next read finds out.
 func goneFault(err error, code string) error {

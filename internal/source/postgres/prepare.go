@@ -46,7 +46,7 @@ const maxPrepared = 32
 // says: once it took the plan for any, which reads a third of the table. The stamp of the
 // table is a part of the name: a statement keeps its columns as they were.
 func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string, err error) {
-	if !c.kept.settled || !c.choosesPlans() || !p.repeats || !p.isSingle() || p.relation.stamp == "" || c.source.unprepared.Load() {
+	if !c.kept.settled || !c.choosesPlans() || !p.repeats || !p.isSingle() || p.relation.kind != 'r' || p.relation.stamp == "" || c.source.unprepared.Load() {
 		return "", nil
 	}
 	name = statementName(s.sql + p.relation.stamp)

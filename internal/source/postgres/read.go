@@ -68,16 +68,17 @@ type rows struct {
 
 // Open implements [source.Result]: it waits for the first answer to a statement. The
 // first statement is the first query of the transaction, and makes the snapshot: by
-// then the tables are locked for us.
+// then the tables are locked for us, by LOCK TABLE or the planning of a single statement.
 func (r *rows) Open(ctx context.Context, n int) error {
 	r.step = r.plan.steps[n]
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	formats := r.plan.formats(r.session.conn)
-	switch name, err := r.session.prepareRead(r.ctx, r.plan, r.step); {
+	name, err := r.session.prepareRead(r.ctx, r.plan, r.step)
+	r.prepared = name != ""
+	switch {
 	case err != nil:
 		return r.refused(err)
-	case name != "":
-		r.prepared = true
+	case r.prepared:
 		r.reader = r.session.conn.ExecPrepared(r.ctx, name, r.step.params, nil, formats)
 	default:
 		r.reader = r.session.conn.ExecParams(r.ctx, r.step.sql, r.step.params, nil, nil, formats)
@@ -94,7 +95,7 @@ func (r *rows) Open(ctx context.Context, n int) error {
 	return nil
 }
 
-// Begin implements [source.Restarter]: it opens the transaction. After a lock, the columns
+// Begin implements [source.Restarter]: it opens the transaction, where the read needs one. After a lock, the columns
 // of the plan are known already, so the plan stays. What the server would let us read but not lock is
 // read without locks from then on.
 func (r *rows) Begin(ctx context.Context) (err error) {
@@ -143,7 +144,7 @@ func (r *rows) finish() error {
 // forget forgets a table whose read has failed, unless it was locked: its stamp may not say
 // all.
 func (r *rows) forget(err error) {
-	if err != nil && !refusedWith(err, lockNotAvailable) && !locked(err) {
+	if err != nil && !locked(err) {
 		r.source.relations.forget(r.plan.relation)
 	}
 }
@@ -151,17 +152,18 @@ func (r *rows) forget(err error) {
 // refused says how a statement failed.
 func (r *rows) refused(err error) error {
 	defer r.cancel()
-	r.forget(err)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); r.prepared && ok {
 		switch {
 		case refused.Code == unknownName:
 			r.source.unprepared.Store(true)
-			return errChanged
+			return errForgotten
 		case refused.Code == changedResult && refused.Routine == "RevalidateCachedQuery":
+			r.forget(errChanged)
 			return errChanged
 		}
 	}
 	err = r.session.overRows(r.ctx, "read rows", err, r.step.sql)
+	r.forget(err)
 	for _, code := range []string{undefinedTable, undefinedColumn, undefinedSchema} {
 		if r.plan.relation.kind == 'r' && hasState(err, code) {
 			return goneFault(err, code)

@@ -175,7 +175,7 @@ func (c *session) settle(ctx context.Context, stream string) (settled bool, err 
 		values[i] = "(" + literal(s.name) + ", " + literal(s.value) + ")"
 	}
 	sql := fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID())
-	answers, err := c.send(ctx, []string{"BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE"}, []question{{sql: sql}}, "COMMIT")
+	answers, err := c.send(ctx, []string{"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE"}, []question{{sql: sql}}, "COMMIT")
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused) && !c.conn.IsClosed():

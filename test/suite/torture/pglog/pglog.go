@@ -66,7 +66,8 @@ const stampLayout = "2006-01-02 15:04:05.999 MST"
 // a role that is no node's.
 //
 // A poll begins with the transaction of its read and ends with it, be it a single
-// statement. What ended with its connection, its server, or the log is not whole.
+// statement. Such a read is begun when its snapshot was made, and ends when its last row was
+// sent, whether the node has taken it or not. What ended with its connection, its server, or the log is not whole.
 func Polls(log io.Reader, session func(application string) (stream string, ok bool), node func(role string) (name string, ok bool)) ([]history.Poll, error) {
 	r := reader{session: session, node: node, within: make(map[string]time.Time), single: make(map[string]bool), open: make(map[string]*history.Poll), failed: make(map[string]bool)}
 	lines := bufio.NewScanner(log)
