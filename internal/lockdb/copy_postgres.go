@@ -78,9 +78,7 @@ func (c *copied) boolean(v bool) {
 }
 
 // timestamp is in microseconds since 2000.
-func (c *copied) timestamp(t time.Time) {
-	c.bigint(t.UnixMicro() - epoch.UnixMicro())
-}
+func (c *copied) timestamp(t time.Time) { c.bigint(t.UnixMicro() - epoch.UnixMicro()) }
 
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 

@@ -240,14 +240,10 @@ const (
 // others.
 const changedResult = "0A000"
 
-// SQLSTATEs of text that the database cannot have.
+// SQLSTATEs of text that the database cannot have, and of what is not there.
 const (
-	untranslatable = "22P05"
-	wrongEncoding  = "22021"
-)
-
-// SQLSTATEs of a schema, a table and a column that are not there.
-const (
+	untranslatable  = "22P05"
+	wrongEncoding   = "22021"
 	undefinedSchema = "3F000"
 	undefinedTable  = "42P01"
 	undefinedColumn = "42703"

@@ -102,6 +102,13 @@ func parseTable(text string) tableName {
 	return tableName{name: text}
 }
 
+// Identity implements [observer.Source]. Where the role may not look at the
+// control file, it cannot tell.
+func (s *Source) Identity(ctx context.Context) (string, error) {
+	l, err := s.look(ctx, observer.Query{})
+	return l.identity, err
+}
+
 // look asks what all polls that wait for a look ask, of which one is for the table of q.
 func (s *Source) look(ctx context.Context, q observer.Query) (look, error) {
 	return s.looks.Ask(ctx, parseTable(q.Table), func(ctx context.Context, tables []tableName) (look, error) {
