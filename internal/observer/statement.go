@@ -57,8 +57,7 @@ func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch)
 // takeOrRepeat takes the rows for new where it may, and compares them where the commit refuses
 // that. It returns how many the chunk has.
 func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b *batch) (done int, err error) {
-	next, budget, stats, poison, shared, furthest := c.next, c.budget, c.stats, c.poison, c.shared, c.furthest
-	guess := c.mayGuess(b)
+	next, budget, stats, poison, shared, furthest, guess := c.next, c.budget, c.stats, c.poison, c.shared, c.furthest, c.mayGuess(b)
 	ch, done, err := c.compare(ctx, rows.part, b, guess)
 	if err == nil {
 		by.reach(b.rows[:done])

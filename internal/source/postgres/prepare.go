@@ -50,10 +50,10 @@ func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string,
 		return "", nil
 	}
 	name = statementName(s.sql + p.relation.stamp)
-	if c.kept.prepared[name] {
+	switch {
+	case c.kept.prepared[name]:
 		return name, nil
-	}
-	if len(c.kept.prepared) >= maxPrepared {
+	case len(c.kept.prepared) >= maxPrepared:
 		return "", nil
 	}
 	if _, err = c.conn.Prepare(ctx, name, s.sql, nil); refusedWith(err, duplicateName) {
