@@ -20,7 +20,7 @@ func horizonBeforeRead() Step {
 		What: "the horizon is read when the snapshot of the rows is already taken",
 		Edits: []Edit{
 			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn err\n\t}\n", ""},
-			{statementFile, "ch, done, err := c.compare(ctx, rows.part, b)", "if err := c.readHorizon(ctx); err != nil {\n\t\treturn unfinished, err\n\t}\n\tch, done, err := c.compare(ctx, rows.part, b)"},
+			{statementFile, "done, err := c.takeOrRepeat(ctx, rows, by, b)", "if err := c.readHorizon(ctx); err != nil {\n\t\treturn unfinished, err\n\t}\n\tdone, err := c.takeOrRepeat(ctx, rows, by, b)"},
 		},
 	}
 }
@@ -55,7 +55,7 @@ func wholeGroups() Step {
 func dedupe() Step {
 	return Step{
 		What:  "rows are not compared with what was observed before",
-		Edits: []Edit{{compareFile, "known, err := c.st.Observed(ctx, c.cursor, b.keys)", "known, err := map[string]Observed(nil), ctx.Err()"}},
+		Edits: []Edit{{compareFile, "if known, err = c.st.Observed(ctx, c.cursor, b.keys); err != nil {", "if err = ctx.Err(); err != nil {"}},
 	}
 }
 
