@@ -144,6 +144,18 @@ SELECT o.*
         WHERE stream_id = $1 AND key = u.key
        OFFSET 0) AS o;
 
+-- Store.Between
+PREPARE "Store.Between" AS
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
+ UNION ALL
+SELECT *
+  FROM (SELECT key, row_hash, version, row_number, gone
+          FROM obs_observed
+         WHERE stream_id = $1
+           AND key BETWEEN CASE WHEN CAST($2 AS TEXT) < $3 THEN $2 ELSE $3 END AND CASE WHEN CAST($2 AS TEXT) < $3 THEN $3 ELSE $2 END
+         ORDER BY key
+         LIMIT $4) AS page;
+
 -- Store.Live
 PREPARE "Store.Live" AS
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1

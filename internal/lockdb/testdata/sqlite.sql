@@ -111,6 +111,18 @@ SELECT key, row_hash, version, row_number, gone
   FROM obs_observed
  WHERE stream_id = ?1 AND key IN (SELECT value FROM json_each(?2));
 
+-- Store.Between
+EXPLAIN
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
+ UNION ALL
+SELECT *
+  FROM (SELECT key, row_hash, version, row_number, gone
+          FROM obs_observed
+         WHERE stream_id = ?1
+           AND key BETWEEN CASE WHEN CAST(?2 AS TEXT) < ?3 THEN ?2 ELSE ?3 END AND CASE WHEN CAST(?2 AS TEXT) < ?3 THEN ?3 ELSE ?2 END
+         ORDER BY key
+         LIMIT ?4) AS page;
+
 -- Store.Live
 EXPLAIN
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1

@@ -78,6 +78,7 @@ func measurements() []measurement {
 		{name: "github-queue", measure: measureGitHubQueue},
 		{name: "guard", measure: measureGuard},
 		{name: "backlog", measure: measureBacklog},
+		{name: "snapshot", measure: measureSnapshot},
 		{name: "quiet", measure: measureQuiet},
 		{name: "turn", measure: measureTurn},
 		{name: "idle", measure: measureIdle},
