@@ -34,6 +34,8 @@ type SessionPresence struct {
 	config *pgx.ConnConfig
 	pooler *sqldb.Pooler
 	conn   *pgx.Conn
+	// rest is how many looks are left at the rows alone.
+	rest int
 }
 
 // lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
@@ -71,7 +73,7 @@ func (p *SessionPresence) appear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the session that shows this node: %w", sqldb.WordSession(err))
 	}
-	p.conn = conn
+	p.conn, p.rest = conn, 0
 	if p.pooler.Pooling().Shared() {
 		// The advisory lock would stay with a session that serves others.
 		return errors.Join(fmt.Errorf("%w: there is a connection pooler in transaction mode", errNoLiveness), p.vanish(ctx))
@@ -117,7 +119,11 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if err != nil {
 		return snapshot{}, err
 	}
-	rows, _ := p.conn.Query(ctx, p.sql.SQL().Look, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
+	text, rests := p.sql.SQL().Look, p.rest > 0
+	if rests {
+		text = p.sql.SQL().LookAtRows
+	}
+	rows, _ := p.conn.Query(ctx, text, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
 	defer rows.Close()
 	for rows.Next() {
 		err := s.add(rows.Scan, func(kind, key, pid string) error {
@@ -144,13 +150,43 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if self != p.PID {
 		p.pooler.NoteShared()
 	}
-	if self != p.PID || !shown[self] {
+	if self != p.PID || !rests && !shown[self] {
 		return snapshot{}, errPooled
 	}
 	s.alive = func(bootID string) (bool, bool) {
-		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
+		return rests || present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
+	}
+	if p.rest--; !rests && p.mayRest(s) {
+		p.rest = restingLooks
 	}
 	return s, nil
+}
+
+const (
+	// watchers is how many nodes see the death of any other at once: one of them may be the
+	// dead one, and another suspended.
+	watchers = 3
+	// restingLooks is how often another node looks at the rows alone, between two looks at the
+	// sessions: to read pg_locks costs the server more than all the rest of a look.
+	restingLooks = 7
+)
+
+// mayRest reports whether nobody is absent, and enough others watch: those whose boot ids come
+// first.
+func (p *SessionPresence) mayRest(s snapshot) bool {
+	for _, of := range s.signs {
+		alive, _ := s.alive(of.boot)
+		if of.liveness == BySession && !alive {
+			return false
+		}
+	}
+	before := 0
+	for _, n := range s.nodes {
+		if n.liveness == BySession && n.boot < p.bootID {
+			before++
+		}
+	}
+	return before >= watchers
 }
 
 // noSuchStatement and statementExists are the answers of another session than that in which
