@@ -88,6 +88,7 @@ func measurements() []measurement {
 		{name: "many-locks", measure: measureManyLocks},
 		{name: "sources", measure: measureSources},
 		{name: "sinks", measure: measureSinks},
+		{name: "file", measure: measureFile},
 		{name: "arrival", measure: measureArrival},
 		{name: "many-observers", measure: measureManyObservers, byName: true},
 		{name: "many-streams", measure: measureManyStreams, byName: true},
