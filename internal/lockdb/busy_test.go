@@ -16,8 +16,9 @@ import (
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
-// TestReleasesDoNotQueueBehindTurns keeps the connections of polls, and those on which turns
-// look at locks and take them, busy for as long as a stranger has the rows locked. A lease is renewed and released meanwhile. A call that finds
+// TestReleasesDoNotQueueBehindTurns keeps the connections on which turns look at
+// the database, and those on which they take locks, busy for as long as a stranger
+// has the rows locked. A lease is renewed and released meanwhile. A call that finds
 // no connection says so, and not that the database does not answer.
 func TestReleasesDoNotQueueBehindTurns(t *testing.T) {
 	t.Parallel()
@@ -28,7 +29,7 @@ func TestReleasesDoNotQueueBehindTurns(t *testing.T) {
 	}
 	held := acquire(t, db, "ours")
 	tx := stranger(t, url, `INSERT INTO int_lock VALUES ($1, 'DEFAULT', 'java', '2000-01-01')`, keys)
-	if _, err := tx.ExecContext(t.Context(), `LOCK TABLE obs_cursor`); err != nil {
+	if _, err := tx.ExecContext(t.Context(), `LOCK TABLE obs_schedule`); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +40,7 @@ func TestReleasesDoNotQueueBehindTurns(t *testing.T) {
 				_, _ = db.Leases().Acquire(ctx, request(key))
 			}
 		})
-		waiting.Go(func() { _, _ = db.Turns().Streams(ctx, []string{key}) })
+		waiting.Go(func() { _, _ = db.Turns().Turn(ctx, key, request(key)) })
 	}
 	defer waiting.Wait()
 	defer func() { _ = tx.Rollback() }()

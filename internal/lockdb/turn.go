@@ -38,15 +38,16 @@ func (db *DB) Schedule() Schedule { return Schedule{db.Turns(), db.Nodes()} }
 func (t *Turns) Now(ctx context.Context) (time.Time, error) { return t.db.Now(ctx) }
 
 // Turn returns the state of the type's turns, and whether a node holds the lock of
-// that request. It uses the connections of acquisitions: there are as many reads as
-// types are due, and they must not delay a release.
+// that request. It uses the connections of the polls: there are as many reads as
+// types are due, and they must not delay a release; and while polls keep all
+// connections busy, no node needs the answer.
 func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
 	var ahead bool
-	err := t.db.Look.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, typ, RowKey(r.Key), r.Region, r.TTL.Seconds()).
+	err := t.db.Read.QueryRowContext(ctx, t.sql.SQL().Turn.Turn, t.db.Prepared(typ, RowKey(r.Key), r.Region, r.TTL.Seconds())...).
 		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), &s.Held, &s.Holder, &s.HolderBoot, &ahead)
 	if err != nil {
-		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Look, err))
+		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
 	}
 	if ahead {
 		t.node.Leases().Redate(ctx, r)

@@ -38,6 +38,11 @@ type SessionPresence struct {
 	rest int
 }
 
+// lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
+// be that for many. Without sequential scans those of small tables count as dear, which would
+// switch on jit.
+var lookSettings = map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off", "max_parallel_workers_per_gather": "0"}
+
 func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 	config, pooler := db.Session(func(config *pgx.ConnConfig) {
 		config.RuntimeParams["application_name"] += " liveness"
@@ -45,7 +50,7 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 		// A pooler may have no prepared statements. The look alone is prepared, in a session
 		// that was found to be ours.
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
-		maps.Copy(config.RuntimeParams, sqldb.PlannedOnce)
+		maps.Copy(config.RuntimeParams, lookSettings)
 	})
 	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler}
 	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {

@@ -44,9 +44,6 @@ type DB struct {
 	// to wait for another client that has locked the row. Its sessions wait
 	// briefly.
 	Acquire *sql.DB
-	// Look is for short reads of locks by their keys: Acquire on PostgreSQL, which plans a
-	// statement once there, and Read on SQLite.
-	Look *sql.DB
 	// TimeArg makes a time a parameter.
 	TimeArg func(t time.Time) any
 

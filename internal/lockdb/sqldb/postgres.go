@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -43,12 +42,6 @@ var pinned = map[string]string{
 	"client_encoding": pgsession.Encoding, "datestyle": "ISO", "timezone": "UTC", "standard_conforming_strings": "on",
 }
 
-// PlannedOnce are the settings of sessions whose statements find rows of locks by their keys:
-// to plan one takes longer than to run it. The plan may be made while there are no locks, and
-// has to be that for many. Without sequential scans those of small tables count as dear, which
-// would switch on jit.
-var PlannedOnce = map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off", "max_parallel_workers_per_gather": "0"}
-
 func openPostgres(o Options) (*DB, error) {
 	config, err := parsePostgres(o.URL)
 	if err != nil {
@@ -74,12 +67,11 @@ func openPostgres(o Options) (*DB, error) {
 	}
 	acquireConfig := config.Copy()
 	acquireConfig.RuntimeParams["lock_timeout"] = Millis(o.AcquireWait)
-	maps.Copy(acquireConfig.RuntimeParams, PlannedOnce)
 	open := func(config *pgx.ConnConfig, size int) *sql.DB {
 		return openPool(between.through(config), size)
 	}
 	db.Main, db.Lease, db.Acquire = open(mainConfig, o.PoolSize), open(config, 2), open(acquireConfig, AcquireConns)
-	db.Read, db.Look = db.Main, db.Acquire
+	db.Read = db.Main
 	db.readLockTable = db.catalogued
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"

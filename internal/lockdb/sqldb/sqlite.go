@@ -54,7 +54,7 @@ func openSQLite(o Options) (*DB, error) {
 	// All writes of a node use one connection, for which the pool draws among the
 	// calls that wait. Among several connections SQLite's busy handler would
 	// decide: one that writes without a pause starves the others.
-	db.Lease, db.Acquire, db.Look = db.Main, db.Main, db.Read
+	db.Lease, db.Acquire = db.Main, db.Main
 	db.schema = sqliteSchema(db.Main, db.Read, path, migrations.SQLite())
 	return db, nil
 }
