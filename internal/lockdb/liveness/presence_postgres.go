@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,8 +36,9 @@ type SessionPresence struct {
 	config *pgx.ConnConfig
 	pooler *sqldb.Pooler
 	conn   *pgx.Conn
-	// rest is how many looks are left at the rows alone.
-	rest int
+	// rests is until when it looks at the rows alone, for rest at a time.
+	rests time.Time
+	rest  time.Duration
 }
 
 // lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
@@ -52,7 +55,7 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 		maps.Copy(config.RuntimeParams, lookSettings)
 	})
-	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler}
+	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler, rest: rest}
 	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {
 		err = db.Lease.QueryRowContext(ctx, p.sql.SQL().OtherPID).Scan(&pid)
 		return pid, err
@@ -73,7 +76,7 @@ func (p *SessionPresence) appear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the session that shows this node: %w", sqldb.WordSession(err))
 	}
-	p.conn, p.rest = conn, 0
+	p.conn, p.rests = conn, time.Time{}
 	if p.pooler.Pooling().Shared() {
 		// The advisory lock would stay with a session that serves others.
 		return errors.Join(fmt.Errorf("%w: there is a connection pooler in transaction mode", errNoLiveness), p.vanish(ctx))
@@ -119,7 +122,7 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if err != nil {
 		return snapshot{}, err
 	}
-	text, rests := p.sql.SQL().Look, p.rest > 0
+	text, rests := p.sql.SQL().Look, time.Now().Before(p.rests)
 	if rests {
 		text = p.sql.SQL().LookAtRows
 	}
@@ -153,11 +156,11 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if self != p.PID || !rests && !shown[self] {
 		return snapshot{}, errPooled
 	}
-	s.alive = func(bootID string) (bool, bool) {
-		return rests || present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
+	s.alive = func(bootID string) (alive, known bool) {
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], !rests
 	}
-	if p.rest--; !rests && p.mayRest(s) {
-		p.rest = restingLooks
+	if !rests && p.mayRest(s) {
+		p.rests = time.Now().Add(p.rest)
 	}
 	return s, nil
 }
@@ -166,13 +169,13 @@ const (
 	// watchers is how many nodes see the death of any other at once: one of them may be the
 	// dead one, and another suspended.
 	watchers = 3
-	// restingLooks is how often another node looks at the rows alone, between two looks at the
+	// rest is for how long another node looks at the rows alone, between two looks at the
 	// sessions: to read pg_locks costs the server more than all the rest of a look.
-	restingLooks = 7
+	rest = 2 * time.Second
 )
 
-// mayRest reports whether nobody is absent, and enough others watch: those whose boot ids come
-// first.
+// mayRest reports whether nobody is absent, and enough others watch the same regions: of those
+// that have our configuration, the nodes whose boot ids come first.
 func (p *SessionPresence) mayRest(s snapshot) bool {
 	for _, of := range s.signs {
 		alive, _ := s.alive(of.boot)
@@ -180,9 +183,13 @@ func (p *SessionPresence) mayRest(s snapshot) bool {
 			return false
 		}
 	}
+	own := slices.IndexFunc(s.nodes, func(n node) bool { return n.boot == p.bootID })
+	if own < 0 {
+		return false
+	}
 	before := 0
 	for _, n := range s.nodes {
-		if n.liveness == BySession && n.boot < p.bootID {
+		if n.liveness == BySession && n.boot < p.bootID && n.config == s.nodes[own].config {
 			before++
 		}
 	}

@@ -23,12 +23,12 @@ const (
 )
 
 // LookAtRows returns the leases of the regions in a list, $1, the nodes, and our own session;
-// Look also the sessions that hold an advisory lock of ours. They are planned once, without the regions, of which the
-// planner would take any number for most of the rows: the limit, which leaves nothing out, keeps
-// it from another way than by the key, lease by lease. Free deletes a row of INT_LOCK as it was seen, and
-// notes why; it leaves a row alone that is just being renewed: its holder lives. Present
-// returns the keys of the sessions that hold an advisory lock of ours, and whether this is a
-// standby, on which they cannot be seen.
+// Look also the sessions that hold an advisory lock of ours. They are planned once, without the
+// regions, of which the planner would take any number for most of the rows: the limit, which
+// leaves nothing out, keeps it from another way than by the key, lease by lease. Free deletes a
+// row of INT_LOCK as it was seen, and notes why; it leaves a row alone that is just being
+// renewed: its holder lives. Present returns the keys of the sessions that hold an advisory lock
+// of ours, and whether this is a standby, on which they cannot be seen.
 var postgresPresenceSQL = presenceSQL{
 	LookAtRows: postgresRowsSQL,
 	Look: postgresRowsSQL + `
@@ -77,7 +77,7 @@ SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.
         LIMIT 1) AS l
  WHERE o.region {among $1}
 UNION ALL
-SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
+SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
   FROM obs_node
  WHERE ` + recentNodes + `
 UNION ALL

@@ -9,7 +9,7 @@ SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.
         LIMIT 1) AS l
  WHERE o.region = ANY ($1::text[])
 UNION ALL
-SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
+SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
   FROM obs_node
  WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60))
 UNION ALL
@@ -31,7 +31,7 @@ SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.
         LIMIT 1) AS l
  WHERE o.region = ANY ($1::text[])
 UNION ALL
-SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
+SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
   FROM obs_node
  WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60))
 UNION ALL
