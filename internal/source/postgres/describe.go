@@ -172,8 +172,8 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 	indexes := make([]index, len(rows))
 	for i, row := range rows {
 		indexes[i] = index{
-			unique:  string(row[0]) == "t",
-			whole:   string(row[1]) == "t",
+			unique:  yes(row[0]),
+			whole:   yes(row[1]),
 			columns: strings.Split(string(row[2]), "\x01"),
 			plain:   yes(row[3]),
 			schemas: strings.Split(string(row[4]), "\x01"),

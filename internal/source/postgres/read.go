@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -91,7 +92,10 @@ func (r *rows) Open(ctx context.Context, n int) error {
 		r.forget(errChanged)
 		return errChanged
 	}
-	r.numbered = numbered(fields)
+	r.numbered = r.numbered[:0]
+	for _, f := range fields {
+		r.numbered = append(r.numbered, f.Format == pgx.BinaryFormatCode)
+	}
 	return nil
 }
 
