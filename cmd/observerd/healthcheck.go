@@ -53,10 +53,7 @@ may not use the socket, 78: the configuration leaves no address that can be aske
 		if err != nil {
 			return err
 		}
-		check := healthy
-		if ready {
-			check = readyToWork
-		}
+		check := either(ready, readyToWork, healthy)
 		return c.line(*output, map[string]string{"status": check.good}, where.ask(ctx, check), "%s", check.good)
 	}
 	return cmd

@@ -252,18 +252,12 @@ func colorOf(heading, cell string) color {
 
 // ago words how long before now a time was.
 func ago(now, then time.Time) string {
-	if then.IsZero() {
-		return "never"
-	}
-	return span(now.Sub(then)) + " ago"
+	return either(then.IsZero(), "never", span(now.Sub(then))+" ago")
 }
 
 // until words how long after now a time is.
 func until(now, then time.Time) string {
-	if then.IsZero() {
-		return "-"
-	}
-	return "in " + span(then.Sub(now))
+	return either(then.IsZero(), "-", "in "+span(then.Sub(now)))
 }
 
 func timestamp(t time.Time) string { return jsontext.Timestamp(t) }

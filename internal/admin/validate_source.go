@@ -196,7 +196,6 @@ func (s firstRows) Horizon(ctx context.Context, q observer.Query) (observer.Hori
 	return h, err
 }
 
-// Read implements [observer.Source].
 func (s firstRows) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	in.Part, in.Limit = observer.PartAll, s.n
 	rows, err := s.Database.Read(ctx, q, in)
@@ -212,7 +211,6 @@ type fewRows struct {
 	left int
 }
 
-// Next implements [observer.Rows].
 func (r *fewRows) Next() bool {
 	if r.left == 0 {
 		return false

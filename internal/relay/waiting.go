@@ -9,7 +9,7 @@ import (
 
 // waiting is how long the oldest event of each stream has waited for the sink. The ages
 // are computed when they are collected, on the monotonic clock, so that they grow while a
-// sink hangs.
+// sink hangs. It is a [prometheus.Collector].
 type waiting struct {
 	desc *prometheus.Desc
 
@@ -37,10 +37,8 @@ func (w *waiting) set(ages map[string]time.Duration) {
 	w.since = since
 }
 
-// Describe implements [prometheus.Collector].
 func (w *waiting) Describe(out chan<- *prometheus.Desc) { out <- w.desc }
 
-// Collect implements [prometheus.Collector].
 func (w *waiting) Collect(out chan<- prometheus.Metric) {
 	w.mu.Lock()
 	since := w.since // It is replaced, never changed.

@@ -71,7 +71,6 @@ type steadyClock struct {
 	clock *clock
 }
 
-// Now implements clockwork.Clock.
 func (c steadyClock) Now() time.Time { return c.clock.local() }
 
 // aligned is a gocron.Cron that fires for the ticks of a type on the database's

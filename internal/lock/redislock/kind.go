@@ -20,6 +20,7 @@ import (
 // Kind is the kind of lock provider that is of type redis in the configuration.
 var Kind = lockkind.Kind{Name: "redis", Settings: func() lockkind.Settings { return &settings{Notify: true} }}
 
+// settings are [lockkind.Settings].
 type settings struct {
 	// URL is redis://USER@HOST:PORT/DATABASE, or rediss:// for TLS. Required.
 	URL     field.URL `key:"url" shown:"required for redis" required:"true" schemes:"redis|rediss"`
@@ -84,14 +85,12 @@ func (s *settings) Check(r field.Report) {
 	}
 }
 
-// For implements [lockkind.Settings].
 func (s *settings) For(region string) lockkind.Settings {
 	of := *s
 	of.region = region
 	return &of
 }
 
-// Capabilities implements [lockkind.Settings].
 func (s *settings) Capabilities() lock.Capabilities {
 	c := Capabilities()
 	if !s.Notify {
@@ -100,7 +99,6 @@ func (s *settings) Capabilities() lock.Capabilities {
 	return c
 }
 
-// Open implements [lockkind.Settings].
 func (s *settings) Open(o lockkind.Options) (lock.Provider, error) { return s.open(o) }
 
 func (s *settings) open(o lockkind.Options) (*Provider, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// requests counts what is sent to Redis, by how it ended.
+// requests is a [redis.Hook] that counts what is sent to Redis, by how it ended.
 type requests struct{ total *prometheus.CounterVec }
 
 // codes are the ends of a request: the beginning of an answer that is an error, or what has
@@ -60,10 +60,8 @@ func codeOf(err error) string {
 	return "network"
 }
 
-// DialHook implements [redis.Hook].
 func (r requests) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements [redis.Hook].
 func (r requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		sent := cmd
@@ -83,7 +81,6 @@ type once struct{ redis.Cmder }
 // NoRetry implements [redis.Cmder].
 func (o once) NoRetry() bool { return isUnknown(o.Err()) }
 
-// ProcessPipelineHook implements [redis.Hook].
 func (r requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
