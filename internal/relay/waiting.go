@@ -17,12 +17,6 @@ type waiting struct {
 	since map[string]time.Time // zero: nothing waits
 }
 
-func newWaiting(labels prometheus.Labels) *waiting {
-	return &waiting{desc: prometheus.NewDesc("observerd_relay_lag_seconds",
-		"Age of the oldest event of the stream that the sink has not stored, as the leading node sees it; 0 when it has all.",
-		[]string{"stream"}, labels)}
-}
-
 // set replaces the ages of all streams.
 func (w *waiting) set(ages map[string]time.Duration) {
 	since := make(map[string]time.Time, len(ages))

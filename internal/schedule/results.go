@@ -15,11 +15,6 @@ type result struct {
 	stats   observer.Stats
 }
 
-// unrecorded reports whether the store would refuse the result, or is not to have it.
-func (r result) unrecorded() bool {
-	return r.outcome == turn.Lost || r.outcome == turn.Fenced || r.outcome == abandoned
-}
-
 // results are the results of a turn. The zero value is ready.
 type results struct {
 	observers int // that are polled, some of them more than once

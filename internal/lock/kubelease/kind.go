@@ -38,8 +38,6 @@ type settings struct {
 	Names string `key:"names" default:"hashed" oneof:"hashed|plain|sha256"`
 	// Release deletes the Lease of a lock that is released, or clears its holder.
 	Release string `key:"release" default:"delete" oneof:"delete|clear"`
-
-	region string
 }
 
 // Target is the namespace of an API server: locks of one region at two providers would be the
@@ -69,11 +67,7 @@ func (s *settings) Check(r field.Report) {
 // mostPrefix leaves room for a hash and some of the key.
 const mostPrefix = 40
 
-func (s *settings) For(region string) lockkind.Settings {
-	of := *s
-	of.region = region
-	return &of
-}
+func (s *settings) For(string) lockkind.Settings { return s }
 
 func (s *settings) Capabilities() lock.Capabilities { return Capabilities() }
 

@@ -38,10 +38,6 @@ func newRequests(reg prometheus.Registerer) (requests, error) {
 	return requests{total}, err
 }
 
-func (r requests) count(err error) {
-	r.total.WithLabelValues("redis", codeOf(err)).Inc()
-}
-
 func codeOf(err error) string {
 	var answer redis.Error
 	var slow net.Error
@@ -69,7 +65,7 @@ func (r requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			sent = once{cmd}
 		}
 		err := next(ctx, sent)
-		r.count(err)
+		r.total.WithLabelValues("redis", codeOf(err)).Inc()
 		return err
 	}
 }
@@ -84,7 +80,7 @@ func (o once) NoRetry() bool { return isUnknown(o.Err()) }
 func (r requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		r.count(err)
+		r.total.WithLabelValues("redis", codeOf(err)).Inc()
 		return err
 	}
 }
