@@ -159,7 +159,7 @@ func (p *Provider) probe(ctx context.Context, region string) (findings []kind.Fi
 		add(false, errors.New("it is one of a cluster; set cluster: true"))
 		return findings
 	}
-	major, _, _ := strings.Cut(info["redis_version"], ".") // Valkey says 7.2 there.
+	major, _, _ := strings.Cut(info["redis_version"], ".")  // Valkey says 7.2 there.
 	if n, err := strconv.Atoi(major); err == nil && n < 7 { // It has no PEXPIRETIME.
 		add(false, fmt.Errorf("it is of version %s; locks need Redis 7.0 or Valkey 7.2", info["redis_version"]))
 		return findings
