@@ -82,9 +82,8 @@ func (c *cli) whereToAsk(ctx context.Context, limit time.Duration) (place, error
 	}
 	// The start of the node has printed the warnings.
 	cfg, _, err := c.loadConfig()
-	var mistakes *config.Error
-	switch {
-	case errors.As(err, &mistakes):
+	switch mistakes, are := errors.AsType[*config.Error](err); {
+	case are:
 		return place{}, &config.Error{Problems: append(mistakes.Problems, config.Problem{
 			Text:   "healthcheck: no running node was found to ask instead: " + unknown.Error(),
 			Unread: errors.Is(err, config.ErrUnread), Denied: errors.Is(err, fs.ErrPermission),

@@ -228,7 +228,7 @@ func (t *term) failed(ctx context.Context, err error) error {
 		return err
 	}
 	d := pace.NextBackOff()
-	if after := (*sink.RetryAfter)(nil); errors.As(err, &after) {
+	if after, is := errors.AsType[*sink.RetryAfter](err); is {
 		d = max(d, min(after.After, mostRetryAfter))
 	}
 	t.pause(ctx, d, nil)
@@ -241,11 +241,11 @@ func (t *term) sinkFailed(ctx context.Context, err error) error {
 	t.metrics.failures.Inc()
 	t.note(ctx, err.Error())
 	t.endSession()
-	switch after := (*sink.RetryAfter)(nil); {
+	switch after, is := errors.AsType[*sink.RetryAfter](err); {
 	case errors.Is(err, sink.ErrGone):
 		t.pauseSink(ctx, err)
 		return nil
-	case errors.As(err, &after): // Another node would not be heard either.
+	case is: // Another node would not be heard either.
 		if t.sinkOutage.Begin() {
 			t.opts.Logger.Warn("Sink asks for a pause", "after", after.After, "err", err)
 		}

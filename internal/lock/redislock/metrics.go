@@ -39,12 +39,11 @@ func newRequests(reg prometheus.Registerer) (requests, error) {
 }
 
 func codeOf(err error) string {
-	var answer redis.Error
 	var slow net.Error
-	switch {
+	switch answer, is := errors.AsType[redis.Error](err); {
 	case err == nil || errors.Is(err, redis.Nil):
 		return "ok"
-	case errors.As(err, &answer):
+	case is:
 		code, _, _ := strings.Cut(strings.ToLower(answer.Error()), " ")
 		if slices.Contains(codes, code) {
 			return code

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -205,9 +204,8 @@ func (c *session) keyUnique(ctx context.Context, key []string, r relation, index
 	}
 	text := source.EqualKeysSQL(r.from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")
 	answers, err := c.ask(ctx, "look for equal keys", question{sql: text, runs: text, byPath: true})
-	var refused *Error
 	switch {
-	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:
+	case hasState(err, queryCanceled):
 		return source.Unknown, nil
 	case err != nil:
 		return source.Unknown, err

@@ -69,16 +69,15 @@ func (c *session) explain(ctx context.Context, s step) (explained, error) {
 // which is before that, and then it may be quoted. Rights are looked at after that: the
 // message of the server's own routine for them names an object of the catalogue.
 func (c *session) overRows(ctx context.Context, operation string, err error, sql string) error {
-	var server *pgconn.PgError
-	if !errors.As(err, &server) || classPrefix(server.Code) != "42" || ctx.Err() != nil {
+	server, is := errors.AsType[*pgconn.PgError](err)
+	if !is || classPrefix(server.Code) != "42" || ctx.Err() != nil {
 		return c.source.translate(ctx, source.Reading, operation, err)
 	}
 	refused := serverError(server, source.Reading)
 	if c.rollback(ctx) {
 		_, again := c.ask(ctx, operation, question{sql: sql, describe: true, byPath: true})
-		var said *Error
-		switch {
-		case errors.As(again, &said) && said.SQLSTATE == refused.SQLSTATE:
+		switch said, is := errors.AsType[*Error](again); {
+		case is && said.SQLSTATE == refused.SQLSTATE:
 			refused = said
 		case again == nil && server.Routine == rightsRoutine && server.Where == "":
 			refused = &Error{SQLSTATE: server.Code, text: server.Message}

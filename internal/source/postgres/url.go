@@ -53,8 +53,7 @@ func readPassfile(config *pgxpool.Config, path string) error {
 
 // innermost is the error of a file, or that in which all others are wrapped.
 func innermost(err error) error {
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, is := errors.AsType[*fs.PathError](err); is {
 		return file
 	}
 	return source.RootCause(err)
