@@ -306,15 +306,11 @@ minute. An event that the sink refuses again stays parked, with those after it.`
 			}
 			return err
 		})
-		return errors.Join(c.printRetried(*d.output, all), err, parkedErr, leftOver(all))
-	})
-}
-
-func (c deadCommands) printRetried(output format, all []retriedRecord) error {
-	return answer(c.stdout, output, all, nil, func() error {
-		return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r retriedRecord) []string {
-			return []string{r.Record, r.Observer, orDash(r.Key), said(r)}
-		}))
+		return errors.Join(answer(c.stdout, *d.output, all, nil, func() error {
+			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r retriedRecord) []string {
+				return []string{r.Record, r.Observer, orDash(r.Key), said(r)}
+			}))
+		}), err, parkedErr, leftOver(all))
 	})
 }
 

@@ -302,8 +302,8 @@ func (s *supervisor) read() reading {
 	if err == nil {
 		err = admin.CheckRights(cfg)
 	}
-	if err == nil {
-		err = s.feed.check(cfg)
+	if err == nil && bool(s.feed) {
+		_, err = samplePath(cfg)
 	}
 	return reading{cfg, warnings, err}
 }

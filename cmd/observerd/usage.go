@@ -219,20 +219,16 @@ func manCommand() *cobra.Command {
 			root.DisableAutoGenTag = true
 			// A table: in a code block its lines stay as they are.
 			root.Long += "\n\n```\n" + exitCodesTopic().Long + "\n```"
-			if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Path: args[0], CommandSeparator: "-", Header: manHeader()}); err != nil {
+			header := &doc.GenManHeader{Section: "1", Source: "observerd " + buildVersion(), Manual: "User Commands"}
+			// The pages of one commit are the same whenever they are written; a build without it
+			// has the present day.
+			if date, err := time.Parse(time.RFC3339, commitDate()); err == nil {
+				header.Date = &date
+			}
+			if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Path: args[0], CommandSeparator: "-", Header: header}); err != nil {
 				return fmt.Errorf("write the manual: %w", err)
 			}
 			return nil
 		},
 	}
-}
-
-// manHeader has the date of the commit, so that the pages of one commit are the
-// same whenever they are written; a build without it has the present day.
-func manHeader() *doc.GenManHeader {
-	h := &doc.GenManHeader{Section: "1", Source: "observerd " + buildVersion(), Manual: "User Commands"}
-	if date, err := time.Parse(time.RFC3339, commitDate()); err == nil {
-		h.Date = &date
-	}
-	return h
 }

@@ -117,13 +117,6 @@ func (s Source) Location() *time.Location {
 // databaseChecker checks the sections database and sources, and resolves their URLs.
 type databaseChecker struct{ resolver }
 
-func (c databaseChecker) checkDatabase(d *Database) {
-	if u, at, ok := c.resolveURL("database", c.options.Kinds.Servers.ParseCoordination); ok {
-		d.URL = u
-		c.checkFileSystem(at, u)
-	}
-}
-
 func (c databaseChecker) checkSources(sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		path, s := join("sources", name), sources[name]
