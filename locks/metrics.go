@@ -159,9 +159,6 @@ func (m *metrics) released(d Descriptor, since time.Time) {
 	s.ttls -= d.TTL
 }
 
-// endedLate counts a lease that was held for its max-hold.
-func (m *metrics) endedLate(d Descriptor) { m.overstayed.WithLabelValues(m.labels(d)...).Inc() }
-
 // Stat are figures of a kind of locks, of one manager since it was opened.
 type Stat struct {
 	Subject, Predicate string

@@ -137,7 +137,7 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 	}
 	p.db.NoteLocked(requests[n].Key, requests[n].Region, requests[n].Name, err)
 	switch {
-	case isVerdict(err):
+	case errors.Is(err, lock.ErrRenewed), errors.Is(err, lock.ErrEnded), errors.Is(err, lock.ErrHeld): // A steal was refused.
 		return nil, fmt.Errorf("steal lock %s: %w", grants[0].Key, err)
 	case err == nil && ctx.Err() != nil:
 		lock.GiveBack(ctx, p, p.log, grants...)
