@@ -238,8 +238,7 @@ func (s *Sink) transact(ctx context.Context, records func(produce func(*kgo.Reco
 	if s.broken != nil {
 		return s.broken
 	}
-	s.broken = s.attempt(ctx, records)
-	if s.broken != nil {
+	if s.broken = s.attempt(ctx, records); s.broken != nil {
 		s.abort(ctx)
 	}
 	return s.broken
