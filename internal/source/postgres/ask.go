@@ -67,7 +67,10 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		c.kept.settled = false // What it calls may set anything.
 	}
 	for {
-		all := c.pinned(c.withPrepared(questions))
+		all := c.withPrepared(questions)
+		if at := slices.IndexFunc(all, func(q question) bool { return !q.byPath }); at >= 0 {
+			all = slices.Insert(all, at, question{sql: pinSQL, silent: true})
+		}
 		answers, err := c.send(ctx, opening, all, "COMMIT")
 		if c.notePrepared(all, err) {
 			continue
@@ -86,14 +89,6 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		}
 		return asked, nil
 	}
-}
-
-// pinned adds what pins the path, see pinSQL.
-func (c *session) pinned(questions []question) []question {
-	if at := slices.IndexFunc(questions, func(q question) bool { return !q.byPath }); at >= 0 {
-		return slices.Insert(questions, at, question{sql: pinSQL, silent: true})
-	}
-	return questions
 }
 
 // openings is how often an opening is sent. Until it has set ours, the statement_timeout of

@@ -140,7 +140,10 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		oid, modifier := parseOID(row[6]), int(count(row[14]))
 		column := source.Column{Name: string(row[3]), Type: string(row[4]), Nullable: !yes(row[5])}
 		r.add(column, oid, modifier, string(row[15]) == composite)
-		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), r.modifier(modifier))
+		if r.kind == foreignTable { // Its rows are another server's.
+			modifier = -1
+		}
+		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), modifier)
 		r.collations[column.Name] = string(row[12])
 	}
 	return r, true

@@ -42,7 +42,11 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			return shown, err
 		}
 		for _, step := range p.steps {
-			top, err := c.explain(ctx, step)
+			rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + step.plain, params: step.params, runs: step.plain, byPath: true})
+			if err != nil {
+				return shown, err
+			}
+			top, err := parsePlan(rows)
 			if err == nil {
 				err = c.walk(ctx, top, 0, &shown)
 			}
@@ -53,14 +57,6 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 		shown.Text = strings.TrimRight(shown.Text, "\n")
 		return shown, nil
 	})
-}
-
-func (c *session) explain(ctx context.Context, s step) (explained, error) {
-	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true})
-	if err != nil {
-		return explained{}, err
-	}
-	return parsePlan(rows)
 }
 
 // overRows words the failure of a statement that was planned or run. Both call functions

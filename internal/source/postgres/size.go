@@ -54,15 +54,6 @@ func sizeOf(oid uint32, length, modifier int) size {
 	return sizeText
 }
 
-// modifier is that of a column, unless it has no effect: the rows of a foreign table
-// are another server's.
-func (r relation) modifier(declared int) int {
-	if r.kind == foreignTable {
-		return -1
-	}
-	return declared
-}
-
 // fits writes the condition that a value is no longer than most, and its length. Both
 // are called by their schema, like all that a statement adds to a query.
 func (s size) fits(value string, most int) (fits, length string) {
