@@ -61,10 +61,7 @@ func recordOfParked(p admin.ParkedEvent) deadRecord {
 
 // why is the reason, with the sink of a parked event.
 func (d deadRecord) why() string {
-	if d.Sink == "" {
-		return d.Reason
-	}
-	return fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason)
+	return either(d.Sink == "", d.Reason, fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason))
 }
 
 func (c deadCommands) list() *cobra.Command {

@@ -86,8 +86,5 @@ func printDiagnosis(w io.Writer, d admin.Diagnosis) error {
 }
 
 func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprint(n, " ", what, either(n == 1, "", "s"))
 }

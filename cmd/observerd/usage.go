@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,10 +38,7 @@ func takes(least, most int) cobra.PositionalArgs {
 
 // quoted is an argument as a message repeats it. A URL may hold a password.
 func quoted(arg string) string {
-	if strings.Contains(arg, "://") {
-		return "a URL"
-	}
-	return fmt.Sprintf("%q", arg)
+	return either(strings.Contains(arg, "://"), "a URL", strconv.Quote(arg))
 }
 
 // needsCommand refuses a group that is called without one of its commands, or

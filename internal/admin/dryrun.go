@@ -222,8 +222,8 @@ func (r *recordedRows) Next() bool {
 	return true
 }
 
-// blank is an [observer.Store], the empty one of a cluster without a schema.
-type blank struct{}
+// blank is the empty store of a cluster without a schema. A dry run never commits to it.
+type blank struct{ observer.Store }
 
 func (blank) Cursor(_ context.Context, stream string) (observer.Cursor, error) {
 	return observer.Cursor{Stream: stream}, nil
@@ -243,9 +243,4 @@ func (blank) Generation(context.Context, observer.Cursor) (observer.Generation, 
 
 func (blank) Live(context.Context, observer.Cursor, string, func(observer.Observed) error) error {
 	return nil
-}
-
-// Commit is never called by a dry run.
-func (blank) Commit(_ context.Context, ch observer.Chunk) (observer.Cursor, error) {
-	return ch.After, nil
 }
