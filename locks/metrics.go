@@ -190,7 +190,10 @@ func (m *Manager) Stats() []Stat {
 	m.metrics.mu.Lock()
 	defer m.metrics.mu.Unlock()
 	all := make([]Stat, 0, len(m.metrics.stats))
-	for _, k := range slices.SortedFunc(maps.Keys(m.metrics.stats), kind.compare) {
+	bySubject := func(a, b kind) int {
+		return cmp.Or(strings.Compare(a.subject, b.subject), strings.Compare(a.predicate, b.predicate))
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(m.metrics.stats), bySubject) {
 		s := *m.metrics.stats[k]
 		s.Over = time.Since(m.metrics.since)
 		if s.Active > 0 {
@@ -228,7 +231,3 @@ func (s *Stat) add(other Stat) {
 
 // kind is what the figures are kept by.
 type kind struct{ subject, predicate string }
-
-func (k kind) compare(other kind) int {
-	return cmp.Or(strings.Compare(k.subject, other.subject), strings.Compare(k.predicate, other.predicate))
-}

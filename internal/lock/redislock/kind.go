@@ -145,11 +145,15 @@ func (p *Provider) probe(ctx context.Context, region string) (findings []kind.Fi
 		add(false, fmt.Errorf("it does not answer: %w", explained(err)))
 		return findings
 	}
-	info := map[string]string{}
-	if text, err := p.client.Info(ctx, "server", "replication", "memory", "cluster").Result(); err == nil {
-		info = infoOf(text)
-	} else {
+	text, err := p.client.Info(ctx, "server", "replication", "memory", "cluster").Result()
+	if err != nil {
 		add(true, fmt.Errorf("it does not say its version, nor what it evicts: %w", explained(err)))
+	}
+	info := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
 	}
 	if info["role"] == "slave" {
 		add(false, errors.New("it is a replica, which takes no locks; name the master, or its sentinels by master and nodes"))
@@ -210,15 +214,4 @@ func (p *Provider) rights(ctx context.Context, region string) (findings []kind.F
 		findings = append(findings, kind.Finding{Warning: true, Err: errors.New("the user may not use the channels of the region; " + publishAdvice)})
 	}
 	return findings
-}
-
-// infoOf reads what INFO says.
-func infoOf(text string) map[string]string {
-	info := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
-	return info
 }

@@ -111,7 +111,4 @@ func (s *Sink) Close() error {
 	return err
 }
 
-var (
-	_ sink.Sink  = (*Sink)(nil)
-	_ sink.Ended = (*Sink)(nil)
-)
+var _ sink.Ended = (*Sink)(nil)

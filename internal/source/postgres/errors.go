@@ -30,16 +30,15 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (SQLSTATE %s", e.text, e.SQLSTATE)
+	text := e.text + " (SQLSTATE " + e.SQLSTATE
 	if e.Position > 0 {
-		fmt.Fprintf(&b, ", at character %d", e.Position)
+		text += fmt.Sprintf(", at character %d", e.Position)
 	}
-	b.WriteString(")")
+	text += ")"
 	if e.advice != "" {
-		b.WriteString("; " + e.advice)
+		text += "; " + e.advice
 	}
-	return b.String()
+	return text
 }
 
 // quotable reports whether a message holds no value of a row. Of statements that are
