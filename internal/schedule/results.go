@@ -48,14 +48,8 @@ func (s *results) outcome() turn.Outcome {
 // complete reports whether each observer has had its poll, with success or not, and
 // none is left to another node.
 func (s *results) complete() bool {
-	for _, p := range s.all {
-		switch p.outcome {
-		case turn.OK, turn.Error, turn.Conflict:
-		default:
-			return false
-		}
-	}
-	return true
+	ends := []turn.Outcome{turn.OK, turn.Error, turn.Conflict}
+	return !slices.ContainsFunc(s.all, func(p result) bool { return !slices.Contains(ends, p.outcome) })
 }
 
 // report logs and counts the type's poll, and notes whether its sources were reached.
