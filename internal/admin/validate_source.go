@@ -72,10 +72,7 @@ func (op *Operator) cursorOf(ctx context.Context, o config.Observer) observer.Cu
 	}
 	ctx, cancel := context.WithTimeout(ctx, cursorTime)
 	defer cancel()
-	cursor, err := op.cursor(ctx, o.ID)
-	if err != nil {
-		return observer.Cursor{}
-	}
+	cursor, _ := op.cursor(ctx, o.ID)
 	return cursor
 }
 
