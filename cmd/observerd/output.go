@@ -246,12 +246,18 @@ func colorOf(heading, cell string) color {
 
 // ago words how long before now a time was.
 func ago(now, then time.Time) string {
-	return either(then.IsZero(), "never", span(now.Sub(then))+" ago")
+	if then.IsZero() {
+		return "never"
+	}
+	return span(now.Sub(then)) + " ago"
 }
 
 // until words how long after now a time is.
 func until(now, then time.Time) string {
-	return either(then.IsZero(), "-", "in "+span(then.Sub(now)))
+	if then.IsZero() {
+		return "-"
+	}
+	return "in " + span(then.Sub(now))
 }
 
 func timestamp(t time.Time) string { return jsontext.Timestamp(t) }
