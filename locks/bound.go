@@ -1,9 +1,11 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -55,7 +57,7 @@ func (m *Manager) bound(ds []Descriptor, held []*lock.Lease, how waiting) {
 		}
 		context.AfterFunc(l.Context(), func() {
 			if errors.Is(context.Cause(l.Context()), ErrHeldTooLong) {
-				m.metrics.endedLate(ds[i])
+				m.metrics.overstayed.WithLabelValues(m.metrics.labels(ds[i])...).Inc()
 			}
 		})
 	}
@@ -67,7 +69,7 @@ func (p *policies) maxHold(ds []Descriptor, own time.Duration) time.Duration {
 	for _, d := range ds {
 		for _, rule := range p.rules {
 			if rule.MaxHold > 0 && rule.covers(d) {
-				limit = min(orLongest(limit), rule.MaxHold)
+				limit = min(cmp.Or(limit, math.MaxInt64), rule.MaxHold)
 			}
 		}
 	}

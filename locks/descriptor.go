@@ -99,7 +99,7 @@ func Parse(text string) (Descriptor, error) {
 	case err != nil:
 		return Descriptor{}, err
 	case d.Mode == "":
-		return Descriptor{}, d.wrongMode()
+		return Descriptor{}, unknownMode("mode", d.Mode)
 	}
 	if err := d.check(); err != nil {
 		return Descriptor{}, err
@@ -153,7 +153,7 @@ func (d Descriptor) check() error {
 	case d.Predicate == "":
 		return &DescriptorError{"predicate", "", "is missing; name what is done"}
 	case d.Mode != "" && !slices.Contains(modes, d.Mode):
-		return d.wrongMode()
+		return unknownMode("mode", d.Mode)
 	case len(d.Resources) == 0:
 		return &DescriptorError{"resources", "", "are missing; name at least one"}
 	case d.TTL < 0:
@@ -192,14 +192,16 @@ func (d Descriptor) checkMetadata() error {
 	return nil
 }
 
-func (d Descriptor) wrongMode() error { return unknownMode("mode", d.Mode) }
-
 func unknownMode(field string, mode Mode) error {
-	names := make([]string, len(modes))
-	for i, m := range modes {
-		names[i] = string(m)
+	return &DescriptorError{field, string(mode), "is unknown; " + nearest.Suggest(string(mode), textsOf(modes))}
+}
+
+func textsOf[T ~string](all []T) []string {
+	texts := make([]string, len(all))
+	for i, text := range all {
+		texts[i] = string(text)
 	}
-	return &DescriptorError{field, string(mode), "is unknown; " + nearest.Suggest(string(mode), names)}
+	return texts
 }
 
 // blank reports whether nobody sees anything of the text.

@@ -107,9 +107,8 @@ func (e *NestedError) Error() string {
 // asHeld returns a HeldError for a refusal of the provider, and any other error as it is.
 func asHeld(err error, ds []Descriptor, tries int) error {
 	d := ds[0]
-	var held *lock.HeldError
-	switch {
-	case errors.As(err, &held):
+	switch held, is := errors.AsType[*lock.HeldError](err); {
+	case is:
 		for _, other := range ds {
 			if other.Key() == held.Key {
 				d = other

@@ -138,16 +138,23 @@ func (all hierarchies) intents(ds []Descriptor) ([]Descriptor, error) {
 			return nil, &DescriptorError{"lock", d.String(), fmt.Sprintf("is in no hierarchy: none has %s in place %d; leave out the intents, or add one", d.Subject, len(d.Resources))}
 		}
 		for i, subject := range above {
-			intent := Descriptor{Subject: subject, Predicate: d.Predicate, Resources: d.Resources[:i+1], Mode: intentOf(d.Mode), TTL: d.TTL}
+			intent := Descriptor{Subject: subject, Predicate: d.Predicate, Resources: d.Resources[:i+1], Mode: IntentExclusive, TTL: d.TTL}
+			if d.Mode == Shared || d.Mode == Intent {
+				intent.Mode = Intent
+			}
 			same := func(other Descriptor) bool { return other.Key() == intent.Key() }
 			if slices.ContainsFunc(ds, func(other Descriptor) bool { return same(other) && other.Mode.covers(intent.Mode) }) {
 				continue
 			}
-			if at := slices.IndexFunc(intents, same); at < 0 {
+			at := slices.IndexFunc(intents, same)
+			if at < 0 {
 				intents = append(intents, intent)
-			} else {
-				intents[at] = stronger(intents[at], intent)
+				continue
 			}
+			if intent.Mode == IntentExclusive {
+				intents[at].Mode = intent.Mode
+			}
+			intents[at].TTL = max(intents[at].TTL, intent.TTL)
 		}
 	}
 	for _, intent := range intents {
@@ -156,20 +163,4 @@ func (all hierarchies) intents(ds []Descriptor) ([]Descriptor, error) {
 		}
 	}
 	return intents, nil
-}
-
-// stronger returns one intent that does what both do.
-func stronger(a, b Descriptor) Descriptor {
-	if b.Mode == IntentExclusive {
-		a.Mode = b.Mode
-	}
-	a.TTL = max(a.TTL, b.TTL)
-	return a
-}
-
-func intentOf(m Mode) Mode {
-	if m == Shared || m == Intent {
-		return Intent
-	}
-	return IntentExclusive
 }

@@ -48,20 +48,16 @@ type lined struct {
 	w        *waiter // nil until then
 }
 
-// join implements [order].
 func (q *line) join(requests []lock.Request) turns { return &lined{requests: requests, q: q} }
 
-// try implements [turns].
 func (l *lined) try(ctx context.Context) ([]*lock.Lease, error) { return l.q.attempt(ctx, l.requests) }
 
-// leave implements [turns].
 func (l *lined) leave(bool) {
 	if l.w != nil {
 		l.q.leave(l.w)
 	}
 }
 
-// tryAfter implements [turns].
 func (l *lined) tryAfter(ctx context.Context, pause time.Duration) (leases []*lock.Lease, tries int, err error) {
 	if l.w == nil {
 		l.w = l.q.enter(l.requests)
@@ -93,17 +89,6 @@ type waiter struct {
 
 // place is the same in all of its lines.
 func (w *waiter) place() lock.Place { return w.requests[0].Place }
-
-func (w *waiter) wants(key string) bool {
-	return slices.ContainsFunc(w.requests, func(r lock.Request) bool { return r.Key == key })
-}
-
-// conflicts reports whether the two cannot both have what they want.
-func (w *waiter) conflicts(other *waiter) bool {
-	return slices.ContainsFunc(w.requests, func(a lock.Request) bool {
-		return slices.ContainsFunc(other.requests, func(b lock.Request) bool { return a.Key == b.Key && a.Mode.Conflicts(b.Mode) })
-	})
-}
 
 func newLine(provider lock.Line, try attempt, log *slog.Logger) *line {
 	return &line{provider: provider, attempt: try, log: log, poke: make(chan struct{}, 1)}
@@ -154,7 +139,8 @@ func (q *line) released(key string) {
 	all := slices.Clone(q.waiting)
 	slices.SortStableFunc(all, func(a, b *waiter) int { return ahead(a.place(), b.place()) })
 	for i, w := range all {
-		if w.wants(key) && !slices.ContainsFunc(all[:i], w.conflicts) {
+		conflicts := func(other *waiter) bool { return overlap(w.requests, other.requests, lock.Mode.Conflicts) }
+		if wants(w.requests, key) && !slices.ContainsFunc(all[:i], conflicts) {
 			wakeUp(w.wake)
 		}
 	}

@@ -225,7 +225,8 @@ func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (al
 	}()
 	var taken Leases
 	if len(others) > 0 {
-		if taken, err = m.take(ctx, others, how); err != nil {
+		taken, err = m.take(ctx, others, how, func(ctx context.Context) ([]*lock.Lease, int, error) { return m.wait(ctx, others, how) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -299,13 +300,8 @@ func (m *Manager) nestAll(ctx context.Context, ds []Descriptor) (nested Leases, 
 	return nested, others, nil
 }
 
-// take takes the locks from the provider.
-func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
-	return m.takeBy(ctx, ds, how, func(ctx context.Context) ([]*lock.Lease, int, error) { return m.wait(ctx, ds, how) })
-}
-
-// takeBy has get take the locks, and say how often it tried.
-func (m *Manager) takeBy(ctx context.Context, ds []Descriptor, how waiting, get func(ctx context.Context) ([]*lock.Lease, int, error)) (leases Leases, err error) {
+// take has get take the locks from the provider, and say how often it tried.
+func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting, get func(ctx context.Context) ([]*lock.Lease, int, error)) (leases Leases, err error) {
 	for i, d := range ds {
 		if err := m.policies.enter(d); err != nil {
 			m.leave(ds[:i])

@@ -159,9 +159,6 @@ func (m *metrics) released(d Descriptor, since time.Time) {
 	s.ttls -= d.TTL
 }
 
-// endedLate counts a lease that was held for its max-hold.
-func (m *metrics) endedLate(d Descriptor) { m.overstayed.WithLabelValues(m.labels(d)...).Inc() }
-
 // Stat are figures of a kind of locks, of one manager since it was opened.
 type Stat struct {
 	Subject, Predicate string
@@ -193,7 +190,10 @@ func (m *Manager) Stats() []Stat {
 	m.metrics.mu.Lock()
 	defer m.metrics.mu.Unlock()
 	all := make([]Stat, 0, len(m.metrics.stats))
-	for _, k := range slices.SortedFunc(maps.Keys(m.metrics.stats), kind.compare) {
+	bySubject := func(a, b kind) int {
+		return cmp.Or(strings.Compare(a.subject, b.subject), strings.Compare(a.predicate, b.predicate))
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(m.metrics.stats), bySubject) {
 		s := *m.metrics.stats[k]
 		s.Over = time.Since(m.metrics.since)
 		if s.Active > 0 {
@@ -231,7 +231,3 @@ func (s *Stat) add(other Stat) {
 
 // kind is what the figures are kept by.
 type kind struct{ subject, predicate string }
-
-func (k kind) compare(other kind) int {
-	return cmp.Or(strings.Compare(k.subject, other.subject), strings.Compare(k.predicate, other.predicate))
-}

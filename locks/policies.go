@@ -1,7 +1,9 @@
 package locks
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -158,20 +160,13 @@ func (p Policy) conflict(other Policy) string {
 		return ""
 	case p.MaxTTL > 0 && other.MinTTL > p.MaxTTL, other.MaxTTL > 0 && p.MinTTL > other.MaxTTL:
 		return fmt.Sprintf("the least TTL of one, %s, is longer than the greatest of the other, %s",
-			max(p.MinTTL, other.MinTTL), min(orLongest(p.MaxTTL), orLongest(other.MaxTTL)))
+			max(p.MinTTL, other.MinTTL), min(cmp.Or(p.MaxTTL, math.MaxInt64), cmp.Or(other.MaxTTL, math.MaxInt64)))
 	}
 	inBoth := func(mode Mode) bool { return slices.Contains(other.Modes, mode) }
 	if len(p.Modes) > 0 && len(other.Modes) > 0 && !slices.ContainsFunc(p.Modes, inBoth) {
 		return "there is no mode that both allow"
 	}
 	return ""
-}
-
-func orLongest(d time.Duration) time.Duration {
-	if d == 0 {
-		return 1<<63 - 1
-	}
-	return d
 }
 
 // covers reports whether the rule is for the lock.
@@ -193,7 +188,7 @@ func (p Policy) breach(d Descriptor, explicit bool) string {
 	case d.TTL < p.MinTTL:
 		detail = fmt.Sprintf("the TTL is %s; use %s or more", d.TTL, p.MinTTL)
 	case len(p.Modes) > 0 && !slices.Contains(p.Modes, d.Mode):
-		detail = fmt.Sprintf("the mode is %s; use %s", d.Mode, listed(p.Modes))
+		detail = fmt.Sprintf("the mode is %s; use %s", d.Mode, strings.Join(textsOf(p.Modes), " or "))
 	default:
 		i := slices.IndexFunc(p.Metadata, func(name string) bool { return blank(d.Metadata[name]) })
 		if i < 0 {
@@ -210,14 +205,6 @@ func (p Policy) because(detail string) string {
 		return detail
 	}
 	return p.Reason + " (" + detail + ")"
-}
-
-func listed[T ~string](texts []T) string {
-	names := make([]string, len(texts))
-	for i, text := range texts {
-		names[i] = string(text)
-	}
-	return strings.Join(names, " or ")
 }
 
 // allow returns a [*PolicyError] for a lock that breaks a rule.

@@ -63,7 +63,7 @@ func newQueue(notify func(context.Context, string, func(string)) error, try atte
 	return q
 }
 
-// join implements [order]. It puts a caller behind those with its priority or a greater one.
+// join puts a caller behind those with its priority or a greater one.
 func (q *queue) join(requests []lock.Request) turns {
 	a := &asker{requests: requests, wake: make(chan struct{}, 1), q: q}
 	q.mu.Lock()
@@ -76,9 +76,8 @@ func (q *queue) join(requests []lock.Request) turns {
 	return a
 }
 
-// leave implements [turns]. Those who can hold the locks together with a
-// caller that has got them ask at once; otherwise the next one asks when the former would
-// have.
+// leave lets those who can hold the locks together with a caller that has got them ask at
+// once; otherwise the next one asks when the former would have.
 func (a *asker) leave(got bool) {
 	q := a.q
 	q.mu.Lock()
@@ -91,8 +90,8 @@ func (a *asker) leave(got bool) {
 		}
 	}
 	for _, o := range q.all {
-		if overlap(a, o, anyMode) && q.blocker(o) == nil {
-			o.due = o.due || got && !overlap(a, o, lock.Mode.Conflicts)
+		if overlap(a.requests, o.requests, anyMode) && q.blocker(o) == nil {
+			o.due = o.due || got && !overlap(a.requests, o.requests, lock.Mode.Conflicts)
 			o.next, o.every = a.next, a.every
 		}
 	}
@@ -102,7 +101,7 @@ func (a *asker) leave(got bool) {
 // tellLocked wakes those who want the same as a caller whose attempt has ended.
 func (q *queue) tellLocked(a *asker) {
 	for _, o := range q.all {
-		if o != a && overlap(a, o, anyMode) {
+		if o != a && overlap(a.requests, o.requests, anyMode) {
 			wakeUp(o.wake)
 		}
 	}
@@ -110,10 +109,14 @@ func (q *queue) tellLocked(a *asker) {
 
 // overlap reports whether two callers want the same key, in modes of which the function
 // says so.
-func overlap(a, b *asker, modes func(a, b lock.Mode) bool) bool {
-	return slices.ContainsFunc(a.requests, func(r lock.Request) bool {
-		return slices.ContainsFunc(b.requests, func(s lock.Request) bool { return r.Key == s.Key && modes(r.Mode, s.Mode) })
+func overlap(a, b []lock.Request, modes func(a, b lock.Mode) bool) bool {
+	return slices.ContainsFunc(a, func(r lock.Request) bool {
+		return slices.ContainsFunc(b, func(s lock.Request) bool { return r.Key == s.Key && modes(r.Mode, s.Mode) })
 	})
+}
+
+func wants(requests []lock.Request, key string) bool {
+	return slices.ContainsFunc(requests, func(r lock.Request) bool { return r.Key == key })
 }
 
 func anyMode(lock.Mode, lock.Mode) bool { return true }
@@ -129,7 +132,7 @@ func (q *queue) blocker(a *asker) *asker {
 		if o == a {
 			return nil
 		}
-		if overlap(o, a, lock.Mode.Conflicts) || o.refused && overlap(o, a, anyMode) {
+		if overlap(o.requests, a.requests, lock.Mode.Conflicts) || o.refused && overlap(o.requests, a.requests, anyMode) {
 			return o
 		}
 	}
@@ -141,19 +144,19 @@ func (a *asker) waitsFor(holds map[string]lock.Mode) bool {
 	return slices.ContainsFunc(a.requests, func(r lock.Request) bool { return holds[r.Key] != "" && r.Mode.Conflicts(holds[r.Key]) })
 }
 
-// released implements [order]. It lets the first callers that want the key ask for it.
+// released lets the first callers that want the key ask for it.
 func (q *queue) released(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, a := range q.all {
-		if slices.ContainsFunc(a.requests, func(r lock.Request) bool { return r.Key == key }) && q.blocker(a) == nil {
+		if wants(a.requests, key) && q.blocker(a) == nil {
 			a.due = true
 			wakeUp(a.wake)
 		}
 	}
 }
 
-// try implements [turns]. It waits for those ahead that have not been refused: they may get
+// try waits for those ahead that have not been refused: they may get
 // what they want, or leave.
 func (a *asker) try(ctx context.Context) ([]*lock.Lease, error) {
 	for end := time.Now().Add(attemptWait); ; {
@@ -179,14 +182,13 @@ func (a *asker) try(ctx context.Context) ([]*lock.Lease, error) {
 // behind is the refusal of a caller that waits for another one of this process.
 func (a *asker) behind(o *asker) error {
 	for _, r := range a.requests {
-		if slices.ContainsFunc(o.requests, func(s lock.Request) bool { return r.Key == s.Key }) {
+		if wants(o.requests, r.Key) {
 			return &lock.HeldError{Key: r.Key, Node: r.Node, Waits: true}
 		}
 	}
 	return lock.ErrHeld
 }
 
-// tryAfter implements [turns].
 func (a *asker) tryAfter(ctx context.Context, pause time.Duration) (leases []*lock.Lease, tries int, err error) {
 	for end := time.Now().Add(pause); ; {
 		at, asks := a.looksAgain(end)
@@ -286,7 +288,7 @@ func (q *queue) listensNoMore() bool {
 	return !q.listening
 }
 
-// close implements [order]. It lets all who wait ask again, which is refused by now.
+// close lets all who wait ask again, which is refused by now.
 func (q *queue) close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true

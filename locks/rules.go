@@ -17,7 +17,7 @@ type rules struct {
 
 // newRules returns the rules of the options. The error is an [*OptionError].
 func newRules(o Options) (r rules, err error) {
-	r.words = newVocabulary(o)
+	r.words = vocabulary{append(Subjects(), o.Subjects...), append(Predicates(), o.Predicates...)}
 	if r.hierarchies, err = newHierarchies(o.Hierarchies, r.words); err != nil {
 		return rules{}, err
 	}
@@ -97,10 +97,6 @@ func Predicates() []string {
 
 // vocabulary is what descriptors may be made of.
 type vocabulary struct{ subjects, predicates []string }
-
-func newVocabulary(o Options) vocabulary {
-	return vocabulary{append(Subjects(), o.Subjects...), append(Predicates(), o.Predicates...)}
-}
 
 // check returns a [*DescriptorError] for the words that are not known.
 func (v vocabulary) check(d Descriptor) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -60,7 +61,7 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 		return nil, &NestedError{d, h.lock.Mode}
 	}
 	how.maxHold = m.policies.maxHold([]Descriptor{d}, how.maxHold)
-	leases, err := m.takeBy(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
+	leases, err := m.take(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
 		l, err := m.steal(ctx, found, d, how.by)
 		return []*lock.Lease{l}, 1, err
 	})
@@ -130,7 +131,7 @@ func (p *policies) mayBeStolen(d, found Descriptor, node string) error {
 		if len(rule.StealBy) == 0 || slices.Contains(rule.StealBy, node) && !rule.isStolenByNobody() || !rule.covers(d) && !rule.covers(found) {
 			continue
 		}
-		detail := fmt.Sprintf("this node, %s, may not steal it; %s may", node, listed(rule.StealBy))
+		detail := fmt.Sprintf("this node, %s, may not steal it; %s may", node, strings.Join(rule.StealBy, " or "))
 		if rule.isStolenByNobody() {
 			detail = "nobody may steal it; wait until its lease is over"
 		}

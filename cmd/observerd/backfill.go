@@ -85,7 +85,12 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 	return b.operate(ctx, *b.timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 		switch {
 		case b.status:
-			return b.printStatus(operator.BackfillStatus(ctx, id))
+			s, err := operator.BackfillStatus(ctx, id)
+			if s.State == "" {
+				return b.line(*b.output, s, err, "%s: there was no backfill", s.Observer)
+			}
+			return b.line(*b.output, s, err, "%s: backfill %s, from %s to %s, at %s: %d rows read, %d events written",
+				s.Observer, s.State, cmp.Or(s.From, beginning), s.Before, cmp.Or(s.Position, beginning), s.Rows, s.Events)
 		case b.cancel:
 			return observerCommands{b.cli}.doAll(ctx, operator, []string{id}, o.By, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 				changed, err := operator.CancelBackfill(ctx, id, by)
@@ -111,14 +116,6 @@ func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin
 
 // beginning stands for the empty bound of a range.
 const beginning = "the beginning"
-
-func (b *backfiller) printStatus(s admin.Backfill, err error) error {
-	if s.State == "" {
-		return b.line(*b.output, s, err, "%s: there was no backfill", s.Observer)
-	}
-	return b.line(*b.output, s, err, "%s: backfill %s, from %s to %s, at %s: %d rows read, %d events written",
-		s.Observer, s.State, cmp.Or(s.From, beginning), s.Before, cmp.Or(s.Position, beginning), s.Rows, s.Events)
-}
 
 // lineEvery is the time between two lines.
 const lineEvery = 5 * time.Second

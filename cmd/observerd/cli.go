@@ -58,19 +58,12 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	if !c.began {
 		err = usageError{err}
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = interrupted(err, cause)
+	stopped := errors.Is(err, context.Canceled) || errors.As(err, new(signalError))
+	if cause := context.Cause(ctx); stopped && errors.As(cause, new(signalError)) {
+		err = cause
 	}
 	explain(c.stderr, command, err)
 	return exitCode(err)
-}
-
-// interrupted makes an error that a signal has brought about say so.
-func interrupted(err, cause error) error {
-	if errors.As(cause, new(signalError)) && (errors.Is(err, context.Canceled) || errors.As(err, new(signalError))) {
-		return cause
-	}
-	return err
 }
 
 func (c *cli) root() *cobra.Command {

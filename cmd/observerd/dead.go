@@ -61,10 +61,7 @@ func recordOfParked(p admin.ParkedEvent) deadRecord {
 
 // why is the reason, with the sink of a parked event.
 func (d deadRecord) why() string {
-	if d.Sink == "" {
-		return d.Reason
-	}
-	return fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason)
+	return either(d.Sink == "", d.Reason, fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason))
 }
 
 func (c deadCommands) list() *cobra.Command {
@@ -306,15 +303,11 @@ minute. An event that the sink refuses again stays parked, with those after it.`
 			}
 			return err
 		})
-		return errors.Join(c.printRetried(*d.output, all), err, parkedErr, leftOver(all))
-	})
-}
-
-func (c deadCommands) printRetried(output format, all []retriedRecord) error {
-	return answer(c.stdout, output, all, nil, func() error {
-		return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r retriedRecord) []string {
-			return []string{r.Record, r.Observer, orDash(r.Key), said(r)}
-		}))
+		return errors.Join(answer(c.stdout, *d.output, all, nil, func() error {
+			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r retriedRecord) []string {
+				return []string{r.Record, r.Observer, orDash(r.Key), said(r)}
+			}))
+		}), err, parkedErr, leftOver(all))
 	})
 }
 

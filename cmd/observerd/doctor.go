@@ -69,29 +69,22 @@ the Java nodes to see all of them.`,
 	return cmd
 }
 
+// printDiagnosis prints one line for what is fine, and a paragraph for each other finding.
 func printDiagnosis(w io.Writer, d admin.Diagnosis) error {
 	fmt.Fprintf(w, "%s\n\n", d.URL)
 	for _, finding := range d.Findings {
-		printFinding(w, finding)
+		fmt.Fprintf(w, "%-8s  %s: %s\n", finding.Severity, finding.Check, finding.Saw)
+		if finding.Why != "" {
+			fmt.Fprintf(w, "          why: %s\n", finding.Why)
+		}
+		if finding.Do != "" {
+			fmt.Fprintf(w, "          do:  %s\n", finding.Do)
+		}
 	}
 	fmt.Fprintf(w, "\n%s, %s, %s\n", counted(d.Problems, "problem"), counted(d.Warnings, "warning"), counted(d.Notes, "note"))
 	return nil
 }
 
-// printFinding prints one line for what is fine, and a paragraph for the rest.
-func printFinding(w io.Writer, f admin.DoctorFinding) {
-	fmt.Fprintf(w, "%-8s  %s: %s\n", f.Severity, f.Check, f.Saw)
-	if f.Why != "" {
-		fmt.Fprintf(w, "          why: %s\n", f.Why)
-	}
-	if f.Do != "" {
-		fmt.Fprintf(w, "          do:  %s\n", f.Do)
-	}
-}
-
 func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprint(n, " ", what, either(n == 1, "", "s"))
 }

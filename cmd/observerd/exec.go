@@ -222,9 +222,11 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 		noted = e.finish(code)
 	}
 	released := l.Release(ctx)
+	lost := errors.Join(err, released)
 	switch {
-	case errors.Is(err, locks.ErrLost), errors.Is(released, locks.ErrLost):
-		return codeError{exitLost, fmt.Errorf("%s was %s while the command ran, which ended with %d", l.Descriptor(), lossText(err, released), code)}
+	case errors.Is(lost, locks.ErrLost):
+		how := either(errors.Is(lost, locks.ErrHeldTooLong), "held for its max-hold", "lost")
+		return codeError{exitLost, fmt.Errorf("%s was %s while the command ran, which ended with %d", l.Descriptor(), how, code)}
 	case err != nil:
 		return notRunnable(err)
 	case released != nil:
@@ -239,14 +241,6 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 		return codeError{code, saidError{fmt.Errorf("the command ended with %d", code)}}
 	}
 	return nil
-}
-
-// lossText says what has become of a lock that is not held any more.
-func lossText(errs ...error) string {
-	if errors.Is(errors.Join(errs...), locks.ErrHeldTooLong) {
-		return "held for its max-hold"
-	}
-	return "lost"
 }
 
 // endings are signals that end a process which does nothing about them, beside SIGINT and

@@ -110,10 +110,9 @@ func brokenPipe(err error) bool {
 
 // explain writes what went wrong and what to try next.
 func explain(w io.Writer, command *cobra.Command, err error) {
-	var configuration *config.Error
-	switch {
+	switch configuration, is := errors.AsType[*config.Error](err); {
 	case errors.As(err, new(saidError)), brokenPipe(err):
-	case errors.As(err, &configuration):
+	case is:
 		fmt.Fprintln(w, configuration)
 	case errors.As(err, new(usageError)):
 		// Cobra breaks the line before its suggestions, and indents them.

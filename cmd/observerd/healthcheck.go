@@ -53,10 +53,7 @@ may not use the socket, 78: the configuration leaves no address that can be aske
 		if err != nil {
 			return err
 		}
-		check := healthy
-		if ready {
-			check = readyToWork
-		}
+		check := either(ready, readyToWork, healthy)
 		return c.line(*output, map[string]string{"status": check.good}, where.ask(ctx, check), "%s", check.good)
 	}
 	return cmd
@@ -85,9 +82,8 @@ func (c *cli) whereToAsk(ctx context.Context, limit time.Duration) (place, error
 	}
 	// The start of the node has printed the warnings.
 	cfg, _, err := c.loadConfig()
-	var mistakes *config.Error
-	switch {
-	case errors.As(err, &mistakes):
+	switch mistakes, are := errors.AsType[*config.Error](err); {
+	case are:
 		return place{}, &config.Error{Problems: append(mistakes.Problems, config.Problem{
 			Text:   "healthcheck: no running node was found to ask instead: " + unknown.Error(),
 			Unread: errors.Is(err, config.ErrUnread), Denied: errors.Is(err, fs.ErrPermission),

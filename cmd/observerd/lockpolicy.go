@@ -144,10 +144,7 @@ func rowOf(p locks.Policy) policyRow {
 
 // bound is empty for 0, which is none.
 func bound(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
+	return either(d == 0, "", d.String())
 }
 
 // bounds says what the policy asks of them.

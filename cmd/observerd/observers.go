@@ -258,8 +258,8 @@ func resetQuestion(id string, o admin.ResetOptions) string {
 	return fmt.Sprintf("Reset %s and read its source from the beginning?", id)
 }
 
-func either(changed bool, yes, no string) string {
-	if changed {
+func either[T any](is bool, yes, no T) T {
+	if is {
 		return yes
 	}
 	return no

@@ -102,10 +102,7 @@ func renamed(cmd *cobra.Command, former, now string) {
 
 // oneMore is what the database is asked for, to see that there are more than the limit.
 func oneMore(limit int) int {
-	if limit == 0 {
-		return 0
-	}
-	return limit + 1
+	return either(limit == 0, 0, limit+1)
 }
 
 // limited returns the rows that are listed, and says on stderr that there are more.
@@ -172,10 +169,7 @@ func (c *cli) painter() painter {
 
 // colored is stdout for a table with colors, which escapes its cells.
 func (c *cli) colored() io.Writer {
-	if c.painter() {
-		return asIs(c.stdout)
-	}
-	return c.stdout
+	return either(bool(c.painter()), asIs(c.stdout), c.stdout)
 }
 
 // color is the parameter of a terminal's sequence. All have one length, so that cells of

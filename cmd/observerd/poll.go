@@ -45,10 +45,7 @@ of the cluster do not change; a running node delivers the events.`,
 				return usageError{errors.New("--limit is negative; use 0 for all")}
 			}
 			return c.operate(cmd.Context(), *p.timeout, admin.OperatorOptions{ReadOnly: p.dry}, func(ctx context.Context, operator *admin.Operator) error {
-				if p.dry {
-					return p.dryRun(ctx, operator, args[0])
-				}
-				return p.pollOnce(ctx, operator, args[0])
+				return p.poll(ctx, operator, args[0])
 			})
 		},
 	}
@@ -61,21 +58,20 @@ of the cluster do not change; a running node delivers the events.`,
 	return cmd
 }
 
-func (p *poller) pollOnce(ctx context.Context, operator *admin.Operator, id string) error {
+func (p *poller) poll(ctx context.Context, operator *admin.Operator, id string) error {
+	if p.dry {
+		d, err := operator.DryRun(ctx, id, p.limit)
+		if err != nil && d.RowsRead == 0 {
+			return err
+		}
+		return errors.Join(err, answer(p.stdout, *p.output, d, nil, func() error { return printDryRun(p.stdout, d) }))
+	}
 	polled, err := operator.PollOnce(ctx, id, p.by())
 	if polled.Outcome == "" {
 		return err
 	}
 	return errors.Join(err, p.line(*p.output, polled, nil, "%s: %s in %s under lock %s (fence %d): %d rows read, %d events written, %d poison rows",
 		polled.Observer, polled.Outcome, span(polled.Took), polled.Lock, polled.Fence, polled.Rows, polled.Events, polled.Poison))
-}
-
-func (p *poller) dryRun(ctx context.Context, operator *admin.Operator, id string) error {
-	d, err := operator.DryRun(ctx, id, p.limit)
-	if err != nil && d.RowsRead == 0 {
-		return err
-	}
-	return errors.Join(err, answer(p.stdout, *p.output, d, nil, func() error { return printDryRun(p.stdout, d) }))
 }
 
 func printDryRun(w io.Writer, d admin.DryRun) error {
@@ -118,8 +114,5 @@ func printDryRun(w io.Writer, d admin.DryRun) error {
 
 // first says that a list holds only the first of what was counted.
 func first(shown int, all int64) string {
-	if int64(shown) >= all {
-		return ""
-	}
-	return fmt.Sprintf(", the first %d:", shown)
+	return either(int64(shown) >= all, "", fmt.Sprintf(", the first %d:", shown))
 }

@@ -23,11 +23,11 @@ import (
 // and to begin anew, and shorter than TimeoutStartSec of the unit.
 const reloadTimeout = 80 * time.Second
 
-// reloadRequest is what a client writes to ask for a reload.
-const reloadRequest = "reload\n"
-
-// describeRequest is what a client writes to know which node it is.
-const describeRequest = "describe\n"
+// What a client writes to ask for a reload, and to know which node it is.
+const (
+	reloadRequest   = "reload\n"
+	describeRequest = "describe\n"
+)
 
 // nodeProcess is a process of this program that takes requests for a reload.
 type nodeProcess struct {

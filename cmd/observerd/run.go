@@ -128,15 +128,6 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 	}, nil
 }
 
-// check reports whether there would be something to feed.
-func (f feeder) check(cfg *config.Config) error {
-	if !f {
-		return nil
-	}
-	_, err := samplePath(cfg)
-	return err
-}
-
 // samplePath is the file of the sample warehouse.
 func samplePath(cfg *config.Config) (string, error) {
 	src, ok := cfg.Sources[sampleSource]

@@ -188,10 +188,8 @@ func observerSection(r status.Report) section {
 	return sectionOf("OBSERVERS", []string{
 		"OBSERVER", "SOURCE", "STATE", "EVERY", "LAST OK", "NEXT POLL", "EVENTS/10MIN", "ROWS/10MIN", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR",
 	}, failuresFirst(r.Observers), func(o status.Observer) []string {
-		events, rows := "-", "-"
-		if o.Recent.Polls > 0 {
-			events, rows = number(o.Recent.Events), number(o.Recent.Rows)
-		}
+		polled := o.Recent.Polls > 0
+		events, rows := either(polled, number(o.Recent.Events), "-"), either(polled, number(o.Recent.Rows), "-")
 		return []string{
 			o.ID, orDash(o.Source), stateOf(r.At, o), spanOrDash(o.Interval), ago(r.At, o.LastOKAt), until(r.At, o.NextPollAt), events, rows,
 			number(o.Events), number(o.Live), number(o.Dead), spanOrDash(o.Lag), orDash(o.Newest), orDash(oneLine(o.LastError)),
@@ -227,10 +225,7 @@ func stateOf(now time.Time, o status.Observer) string {
 func pauseSection(now time.Time, observers []status.Observer) section {
 	paused := slices.DeleteFunc(slices.Clone(observers), func(o status.Observer) bool { return o.Pause == nil })
 	return sectionOf("PAUSED", []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}, paused, func(o status.Observer) []string {
-		ends := "when resumed"
-		if !o.Pause.Until.IsZero() {
-			ends = until(now, o.Pause.Until)
-		}
+		ends := either(o.Pause.Until.IsZero(), "when resumed", until(now, o.Pause.Until))
 		return []string{o.ID, agoOrDash(now, o.Pause.At), ends, orDash(oneLine(o.Pause.By)), orDash(oneLine(o.Pause.Reason))}
 	})
 }
@@ -286,20 +281,10 @@ func shortKey(key string) string {
 }
 
 // agoOrDash is how long ago something was; zero is not known.
-func agoOrDash(now, then time.Time) string {
-	if then.IsZero() {
-		return "-"
-	}
-	return ago(now, then)
-}
+func agoOrDash(now, then time.Time) string { return either(then.IsZero(), "-", ago(now, then)) }
 
 // spanOrDash is a duration; 0 is none.
-func spanOrDash(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return span(d)
-}
+func spanOrDash(d time.Duration) string { return either(d == 0, "-", span(d)) }
 
 // generationSection has the observers that read all rows, in as many polls as that
 // takes.

@@ -212,8 +212,7 @@ func (s *supervisor) stop(ctx context.Context) error {
 // end ends the last node, and says why when that was not asked for.
 func (s *supervisor) end(ctx context.Context) error {
 	s.manager.Stopping(s.stopTimeout())
-	failure := s.node.Err()
-	failure = errors.Join(failure, s.stop(ctx))
+	failure := errors.Join(s.node.Err(), s.stop(ctx))
 	if errors.Is(context.Cause(ctx), errPipeClosed) {
 		failure = errors.Join(failure, errPipeClosed)
 	}
@@ -302,8 +301,8 @@ func (s *supervisor) read() reading {
 	if err == nil {
 		err = admin.CheckRights(cfg)
 	}
-	if err == nil {
-		err = s.feed.check(cfg)
+	if err == nil && bool(s.feed) {
+		_, err = samplePath(cfg)
 	}
 	return reading{cfg, warnings, err}
 }

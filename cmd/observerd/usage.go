@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,10 +38,7 @@ func takes(least, most int) cobra.PositionalArgs {
 
 // quoted is an argument as a message repeats it. A URL may hold a password.
 func quoted(arg string) string {
-	if strings.Contains(arg, "://") {
-		return "a URL"
-	}
-	return fmt.Sprintf("%q", arg)
+	return either(strings.Contains(arg, "://"), "a URL", strconv.Quote(arg))
 }
 
 // needsCommand refuses a group that is called without one of its commands, or
@@ -219,20 +217,16 @@ func manCommand() *cobra.Command {
 			root.DisableAutoGenTag = true
 			// A table: in a code block its lines stay as they are.
 			root.Long += "\n\n```\n" + exitCodesTopic().Long + "\n```"
-			if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Path: args[0], CommandSeparator: "-", Header: manHeader()}); err != nil {
+			header := &doc.GenManHeader{Section: "1", Source: "observerd " + buildVersion(), Manual: "User Commands"}
+			// The pages of one commit are the same whenever they are written; a build without it
+			// has the present day.
+			if date, err := time.Parse(time.RFC3339, commitDate()); err == nil {
+				header.Date = &date
+			}
+			if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Path: args[0], CommandSeparator: "-", Header: header}); err != nil {
 				return fmt.Errorf("write the manual: %w", err)
 			}
 			return nil
 		},
 	}
-}
-
-// manHeader has the date of the commit, so that the pages of one commit are the
-// same whenever they are written; a build without it has the present day.
-func manHeader() *doc.GenManHeader {
-	h := &doc.GenManHeader{Section: "1", Source: "observerd " + buildVersion(), Manual: "User Commands"}
-	if date, err := time.Parse(time.RFC3339, commitDate()); err == nil {
-		h.Date = &date
-	}
-	return h
 }

@@ -197,11 +197,7 @@ func (v *validator) printOnline(online admin.Validation) error {
 		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", id, apart.Replace(online.LockProviders[id]))
 	}
 	for _, o := range online.Observers {
-		state := "reachable"
-		if !o.Reachable {
-			state = "out of reach"
-		}
-		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, state)
+		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, either(o.Reachable, "reachable", "out of reach"))
 		if err := v.printObserver(o); err != nil {
 			return err
 		}
@@ -268,7 +264,6 @@ type object struct {
 	values map[string]json.RawMessage
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (o *object) UnmarshalJSON(text []byte) error {
 	o.values = make(map[string]json.RawMessage)
 	decoder := json.NewDecoder(bytes.NewReader(text))

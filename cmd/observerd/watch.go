@@ -43,7 +43,10 @@ func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, pri
 		}
 		select {
 		case <-ctx.Done():
-			return endOfWatch(ctx)
+			if errors.Is(context.Cause(ctx), signalError{syscall.SIGINT}) {
+				return nil
+			}
+			return context.Cause(ctx)
 		case <-resized:
 		case <-time.After(watchEvery):
 		}
@@ -54,14 +57,6 @@ func within(ctx context.Context, timeout time.Duration, w io.Writer, print func(
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return print(ctx, w)
-}
-
-// endOfWatch is nil for SIGINT.
-func endOfWatch(ctx context.Context) error {
-	if interrupt, ok := errors.AsType[signalError](context.Cause(ctx)); ok && interrupt.signal == syscall.SIGINT {
-		return nil
-	}
-	return context.Cause(ctx)
 }
 
 // screen is where the texts of a watch go.

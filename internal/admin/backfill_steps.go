@@ -95,9 +95,8 @@ func retryable(err error) bool {
 // takes none.
 func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
 	lease, err := keeper.AcquireWithin(ctx, wiring.TypeLockRequest(b.typ, b.op.cfg.Node.Name), b.typ.Wait)
-	var held *lock.HeldError
-	switch {
-	case errors.As(err, &held):
+	switch held, is := errors.AsType[*lock.HeldError](err); {
+	case is:
 		b.report("the lock is held by " + cmp.Or(held.Node, "another"))
 		return nil
 	case err != nil:

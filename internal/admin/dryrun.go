@@ -130,13 +130,14 @@ func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database,
 	if errors.Is(err, errDryEnough) {
 		err = nil
 	}
-	d.RowsRead, d.Rows = stats.Rows, append(d.Rows, recorded.taken()...)
+	rows, ranges := recorded.taken()
+	d.RowsRead, d.Rows = stats.Rows, append(d.Rows, rows...)
 	if changed >= s.MaxChanged {
 		d.Ended = changed
 	}
-	if in, read := recorded.first(); read {
+	if len(ranges) > 0 {
 		if q, failed := observer.WithKey(ctx, src, s.Query); failed == nil {
-			text, _ := src.SQL(ctx, q, in)
+			text, _ := src.SQL(ctx, q, ranges[0])
 			d.SQL = text.Full
 		}
 	}
@@ -173,7 +174,6 @@ type recorder struct {
 	ranges []observer.Range
 }
 
-// Read implements [observer.Source].
 func (r *recorder) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	r.mu.Lock()
 	r.ranges = append(r.ranges, in)
@@ -185,21 +185,11 @@ func (r *recorder) Read(ctx context.Context, q observer.Query, in observer.Range
 	return &recordedRows{Rows: rows, recorder: r}, nil
 }
 
-// taken returns the kept rows.
-func (r *recorder) taken() []DryRow {
+// taken returns what is kept.
+func (r *recorder) taken() ([]DryRow, []observer.Range) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.rows
-}
-
-// first returns the range of the first read, false when there was none.
-func (r *recorder) first() (observer.Range, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.ranges) == 0 {
-		return observer.Range{}, false
-	}
-	return r.ranges[0], true
+	return r.rows, r.ranges
 }
 
 func (r *recorder) keep(row *observer.Row) {
@@ -224,7 +214,6 @@ type recordedRows struct {
 	recorder *recorder
 }
 
-// Next implements [observer.Rows].
 func (r *recordedRows) Next() bool {
 	if !r.Rows.Next() {
 		return false
@@ -233,35 +222,25 @@ func (r *recordedRows) Next() bool {
 	return true
 }
 
-// blank is the empty store of a cluster without a schema.
-type blank struct{}
+// blank is the empty store of a cluster without a schema. A dry run never commits to it.
+type blank struct{ observer.Store }
 
-// Cursor implements [observer.Store].
 func (blank) Cursor(_ context.Context, stream string) (observer.Cursor, error) {
 	return observer.Cursor{Stream: stream}, nil
 }
 
-// Observed implements [observer.Store].
 func (blank) Observed(context.Context, observer.Cursor, []string) (map[string]observer.Observed, error) {
 	return map[string]observer.Observed{}, nil
 }
 
-// Buried implements [observer.Store].
 func (blank) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
 	return make([]observer.Burial, len(dead)), nil
 }
 
-// Generation implements [observer.Store].
 func (blank) Generation(context.Context, observer.Cursor) (observer.Generation, error) {
 	return observer.Generation{}, nil
 }
 
-// Live implements [observer.Store].
 func (blank) Live(context.Context, observer.Cursor, string, func(observer.Observed) error) error {
 	return nil
-}
-
-// Commit implements [observer.Store]. A dry run never gets here.
-func (blank) Commit(_ context.Context, ch observer.Chunk) (observer.Cursor, error) {
-	return ch.After, nil
 }

@@ -323,7 +323,9 @@ func (i *initialiser) try(ctx context.Context, d *draft) error {
 	}
 	found, err := i.source.Describe(ctx, wiring.Query(o))
 	if err == nil {
-		d.overlap(found.HorizonExact)
+		if d.withOverlap = d.time != nil && !found.HorizonExact; d.withOverlap {
+			d.note("Open transactions are not visible here. Set overlap longer than your longest transaction, or rows that commit later after their %s are missed.", d.time.Name)
+		}
 		for _, f := range judge(o, found) {
 			if f.isError() {
 				err = errors.New(f.Text)

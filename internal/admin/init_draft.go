@@ -101,13 +101,6 @@ func isNamed(t source.Table) bool {
 	return true
 }
 
-// overlap is for sources that show their open transactions, and for the others.
-func (d *draft) overlap(exact bool) {
-	if d.withOverlap = d.time != nil && !exact; d.withOverlap {
-		d.note("Open transactions are not visible here. Set overlap longer than your longest transaction, or rows that commit later after their %s are missed.", d.time.Name)
-	}
-}
-
 func (d *draft) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }

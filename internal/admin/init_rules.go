@@ -28,11 +28,6 @@ func (m moment) meaning() source.Meaning {
 	}
 }
 
-// filled reports whether a NULL is written by nobody but on purpose.
-func (m moment) filled() bool {
-	return m.Default == source.Yes && m.OnUpdate == source.Yes && m.Sampled.Empty == 0
-}
-
 // refusal is a rule by which no observer that is switched on has a column as its timestamp.
 type refusal struct {
 	// column is what the documentation says of it.
@@ -61,7 +56,10 @@ var refusals = []refusal{
 	},
 	{
 		column: "it may be NULL, unless its default is the present time and `ON UPDATE` sets it",
-		holds:  func(m moment) bool { return m.Nullable && !m.filled() },
+		holds: func(m moment) bool {
+			filled := m.Default == source.Yes && m.OnUpdate == source.Yes && m.Sampled.Empty == 0 // But for a NULL on purpose.
+			return m.Nullable && !filled
+		},
 		reason: func(m moment) string { return m.Name + " may be NULL" + m.emptyShare() },
 	},
 	{

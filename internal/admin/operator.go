@@ -82,10 +82,9 @@ func (op *Operator) sources() *access.Opener {
 }
 
 // accounts are those of the coordination database, once it is found ready: a source may be
-// opened before anything else is asked of it.
+// opened before anything else is asked of it. They are [access.Accounts].
 type accounts struct{ op *Operator }
 
-// Account implements [access.Accounts].
 func (a accounts) Account(ctx context.Context, id string) ([]lockdb.Account, error) {
 	if err := a.op.ready(ctx); err != nil {
 		return nil, err
@@ -93,7 +92,6 @@ func (a accounts) Account(ctx context.Context, id string) ([]lockdb.Account, err
 	return a.op.db.Accounts().Account(ctx, id)
 }
 
-// RefuseAccount implements [access.Accounts].
 func (a accounts) RefuseAccount(ctx context.Context, refused lockdb.Account) error {
 	if err := a.op.ready(ctx); err != nil {
 		return err

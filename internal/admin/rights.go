@@ -111,15 +111,12 @@ func refusedPath(key, path string, err error) error {
 		return fmt.Errorf("%s: %s is on a file system that is read-only; mount it writable, or use another place "+
 			"(under systemd, StateDirectory= and ReadWritePaths= make one): %w", key, path, err)
 	}
-	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+
-		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), whose(path), err)
-}
-
-func whose(path string) string {
-	if text := fileowner.OfPath(path); text != "" {
-		return " (" + text + ")"
+	owner := fileowner.OfPath(path)
+	if owner != "" {
+		owner = " (" + owner + ")"
 	}
-	return ""
+	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+
+		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), owner, err)
 }
 
 // checkWritable asks the kernel whether this user may write a file, or make files in

@@ -14,7 +14,6 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/lock/lockkind"
-	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/wiring"
@@ -216,19 +215,18 @@ func (d *DatabaseCheck) check(ctx context.Context, op *Operator, opened error) [
 	if mayWriteDatabase(cfg) != nil {
 		return nil // CheckRights has said so.
 	}
-	if err != nil {
-		return []Finding{{SeverityError, subjectDatabase, err.Error(), err}}
+	if err == nil {
+		d.Schema, err = op.Schema(ctx)
 	}
-	if d.Schema, err = op.Schema(ctx); err == nil && d.Schema.State == SchemaCurrent {
+	if err == nil && d.Schema.State == SchemaCurrent {
 		err = op.ready(ctx)
 	}
-	if err != nil {
-		return []Finding{{SeverityError, subjectDatabase, err.Error(), err}}
+	if err == nil {
+		d.Reachable, err = d.Schema.State != SchemaAbsent, d.Schema.Err()
 	}
-	d.Reachable = d.Schema.State != SchemaAbsent
 	switch {
-	case d.Schema.State == SchemaNewer:
-		return []Finding{{SeverityError, subjectDatabase, sqldb.ErrSchemaNewer.Error(), sqldb.ErrSchemaNewer}}
+	case err != nil:
+		return []Finding{{SeverityError, subjectDatabase, err.Error(), err}}
 	case d.Schema.State != SchemaCurrent && !cfg.Database.AutoMigrate:
 		return []Finding{{SeverityWarning, subjectDatabase, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
 	}

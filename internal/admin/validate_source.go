@@ -72,10 +72,7 @@ func (op *Operator) cursorOf(ctx context.Context, o config.Observer) observer.Cu
 	}
 	ctx, cancel := context.WithTimeout(ctx, cursorTime)
 	defer cancel()
-	cursor, err := op.cursor(ctx, o.ID)
-	if err != nil {
-		return observer.Cursor{}
-	}
+	cursor, _ := op.cursor(ctx, o.ID)
 	return cursor
 }
 
@@ -196,7 +193,6 @@ func (s firstRows) Horizon(ctx context.Context, q observer.Query) (observer.Hori
 	return h, err
 }
 
-// Read implements [observer.Source].
 func (s firstRows) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	in.Part, in.Limit = observer.PartAll, s.n
 	rows, err := s.Database.Read(ctx, q, in)
@@ -212,7 +208,6 @@ type fewRows struct {
 	left int
 }
 
-// Next implements [observer.Rows].
 func (r *fewRows) Next() bool {
 	if r.left == 0 {
 		return false

@@ -16,10 +16,14 @@ import (
 func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
 	checkLabel(l.Report, "cluster.name", cfg.Cluster.Name)
-	databaseChecker{l.resolver}.checkDatabase(&cfg.Database)
+	database := databaseChecker{l.resolver}
+	if u, at, ok := l.resolveURL("database", l.options.Kinds.Servers.ParseCoordination); ok {
+		cfg.Database.URL = u
+		database.checkFileSystem(at, u)
+	}
 	schedulerChecker{l.Report}.checkScheduler(cfg)
 	l.checkLocks(cfg)
-	databaseChecker{l.resolver}.checkSources(cfg.Sources)
+	database.checkSources(cfg.Sources)
 	observerChecker{l.resolver}.checkObservers(cfg)
 	l.checkSinks(cfg.Sinks, cfg.Observers)
 	httpChecker{l.resolver}.checkHTTP(&cfg.HTTP)

@@ -73,21 +73,17 @@ func (c observerChecker) checkQuery(path string, o *Observer) {
 	case hasTable && hasQuery:
 		c.Reject(query, "table is set as well; remove one of them")
 	case hasTable:
-		c.checkTable(table, o.Table)
+		parts := strings.Split(o.Table, ".")
+		if len(parts) > 2 {
+			c.Reject(table, quote(o.Table)+" has too many parts; use TABLE or SCHEMA.TABLE")
+		}
+		for _, part := range parts {
+			c.checkIdentifier(table, part)
+		}
 	case hasQuery && strings.TrimSpace(o.Query) == "":
 		c.Reject(query, "query is empty; use a SELECT")
 	case !hasQuery:
 		c.Reject(path+".table", "table is missing; set table or query")
-	}
-}
-
-func (c observerChecker) checkTable(key, table string) {
-	parts := strings.Split(table, ".")
-	if len(parts) > 2 {
-		c.Reject(key, quote(table)+" has too many parts; use TABLE or SCHEMA.TABLE")
-	}
-	for _, part := range parts {
-		c.checkIdentifier(key, part)
 	}
 }
 

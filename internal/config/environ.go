@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -36,13 +37,15 @@ func (l *loader) environment() {
 		variables[EnvName(key)] = key
 	}
 	transform := func(name, value string) (string, any) {
-		key, ok := variables[name]
-		if !ok {
-			l.unknownVariable(name, variables)
-			return "", nil
+		o := yamlfile.Origin{Layer: yamlfile.FromEnvironment, Name: name}
+		if key, ok := variables[name]; ok {
+			l.SetOrigin(key, o)
+			return key, value
 		}
-		l.SetOrigin(key, yamlfile.Origin{Layer: yamlfile.FromEnvironment, Name: name})
-		return key, value
+		if !kubernetesVariable.MatchString(name) && !failpoint.Knows(name) {
+			l.unknownKey(o, name, maps.Keys(variables), EnvPrefix+"OBSERVERS", EnvPrefix+"SINKS", "this variable sets no key; ", "remove it, or see the keys in docs/configuration.md")
+		}
+		return "", nil
 	}
 	_ = l.k.Load(env.Provider(".", env.Opt{
 		Prefix:        EnvPrefix,
@@ -51,24 +54,15 @@ func (l *loader) environment() {
 	}), nil)
 }
 
-func (l *loader) unknownVariable(name string, known map[string]string) {
-	if kubernetesVariable.MatchString(name) || failpoint.Knows(name) {
-		return
-	}
-	o := yamlfile.Origin{Layer: yamlfile.FromEnvironment, Name: name}
-	if inList(name, EnvPrefix+"OBSERVERS", EnvPrefix+"SINKS") {
-		l.RejectAt(o, "", "observers and sinks are lists; set them in the file")
-		return
-	}
-	instead := "remove it, or see the keys in docs/configuration.md"
-	if near := nearest.Name(name, slices.Sorted(maps.Keys(known))); near != "" {
+// unknownKey rejects a variable or a flag that is none of those known, with what it is and
+// what to do instead unless one is near.
+func (l *loader) unknownKey(o yamlfile.Origin, name string, known iter.Seq[string], observers, sinks, what, instead string) {
+	if strings.HasPrefix(name, observers) || strings.HasPrefix(name, sinks) {
+		what, instead = "observers and sinks are lists; ", "set them in the file"
+	} else if near := nearest.Name(name, slices.Sorted(known)); near != "" {
 		instead = "use " + near
 	}
-	l.RejectAt(o, "", "this variable sets no key; "+instead)
-}
-
-func inList(name string, lists ...string) bool {
-	return slices.ContainsFunc(lists, func(list string) bool { return strings.HasPrefix(name, list) })
+	l.RejectAt(o, "", what+instead)
 }
 
 // overrides merges the flags over all other layers.
@@ -77,19 +71,12 @@ func (l *loader) overrides() {
 	values := make(map[string]any)
 	for key, value := range l.options.Overrides {
 		o := yamlfile.Origin{Layer: yamlfile.FromFlag, Name: l.flagName(key)}
-		switch {
-		case slices.Contains(known, key):
-			l.SetOrigin(key, o)
-			values[key] = fmt.Sprint(value)
-		case inList(key, "observers", "sinks"):
-			l.RejectAt(o, "", "observers and sinks are lists; set them in the file")
-		default:
-			instead := "see docs/configuration.md"
-			if near := nearest.Name(key, slices.Sorted(slices.Values(known))); near != "" {
-				instead = "use " + near
-			}
-			l.RejectAt(o, "", "there is no such key; "+instead)
+		if !slices.Contains(known, key) {
+			l.unknownKey(o, key, slices.Values(known), "observers", "sinks", "there is no such key; ", "see docs/configuration.md")
+			continue
 		}
+		l.SetOrigin(key, o)
+		values[key] = fmt.Sprint(value)
 	}
 	l.layer(values, ".")
 }

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"unicode"
 
-	toolkit "github.com/prometheus/exporter-toolkit/web"
-
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
@@ -40,7 +38,18 @@ func (h HTTP) Protected() error {
 	if err != nil {
 		return err
 	}
-	return missingProtection(c)
+	t := c.TLSConfig
+	byCertificate := t.ClientAuth == verifiedClients && (t.ClientCAs != "" || t.ClientCAsText != "")
+	switch {
+	case !t.IsEnabled():
+		return errors.New("TLS is missing in it; use tls_server_config with cert_file and key_file")
+	case t.MinVersion < oldestTLS:
+		return errors.New("it allows TLS before 1.2; set min_version: TLS12")
+	case len(c.Users) == 0 && !byCertificate:
+		return errors.New("it has TLS and no authentication; use basic_auth_users, or client_auth_type: " +
+			verifiedClients + " with a client_ca_file")
+	}
+	return nil
 }
 
 // Exposed reports whether other hosts are let in without TLS or without
@@ -69,23 +78,6 @@ func (h HTTP) Scheme() string {
 		}
 	}
 	return "http"
-}
-
-// missingProtection says what a web configuration needs before other hosts may
-// be let in; nil when it has all.
-func missingProtection(c *toolkit.Config) error {
-	t := c.TLSConfig
-	byCertificate := t.ClientAuth == verifiedClients && (t.ClientCAs != "" || t.ClientCAsText != "")
-	switch {
-	case !t.IsEnabled():
-		return errors.New("TLS is missing in it; use tls_server_config with cert_file and key_file")
-	case t.MinVersion < oldestTLS:
-		return errors.New("it allows TLS before 1.2; set min_version: TLS12")
-	case len(c.Users) == 0 && !byCertificate:
-		return errors.New("it has TLS and no authentication; use basic_auth_users, or client_auth_type: " +
-			verifiedClients + " with a client_ca_file")
-	}
-	return nil
 }
 
 // httpChecker checks the section http, with the file that web-config names.

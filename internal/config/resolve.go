@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func (r resolver) fromFile(key, written, what string) string {
 		return ""
 	}
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
-		r.Reject(key, "this is a URL; set it at url, or give the name of a file that holds "+holds(what))
+		r.Reject(key, "this is a URL; set it at url, or give the name of a file that holds "+cmp.Or(map[string]string{"URL": "it"}[what], "the "+what))
 		return ""
 	}
 	text, info, why := yamlfile.Read(name)
@@ -90,13 +91,6 @@ func (r resolver) fromFile(key, written, what string) string {
 		r.options.warnOfReaders(r.Report, key, name, info)
 	}
 	return content
-}
-
-func holds(what string) string {
-	if what == "URL" {
-		return "it"
-	}
-	return "the " + what
 }
 
 // sourceURL makes the URL of a source. A file that cannot be read stops that source
@@ -229,14 +223,12 @@ func (r resolver) completeName(p place) {
 	}
 }
 
-// sectionReport is the report on a section, with its keys.
+// sectionReport is the [field.Report] on a section, with its keys.
 type sectionReport struct {
 	all  *yamlfile.Report
 	path string
 }
 
-// Reject is of [field.Report].
 func (r sectionReport) Reject(key, text string) { r.all.Reject(join(r.path, key), text) }
 
-// Warn is of [field.Report].
 func (r sectionReport) Warn(key, text string) { r.all.Warn(join(r.path, key), text) }

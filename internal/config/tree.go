@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"reflect"
@@ -136,7 +137,8 @@ func (r reader) value(n *yaml.Node, p place) any {
 		}
 	case words:
 		if n.Kind == yaml.SequenceNode {
-			texts := r.Texts(n, path, entry(path))
+			one := cmp.Or(map[string]string{"locks.hierarchies": "one text, such as fileset > document"}[path], "one name")
+			texts := r.Texts(n, path, one)
 			r.checkExposed(p, path, texts...)
 			return texts
 		}
@@ -149,14 +151,6 @@ func (r reader) value(n *yaml.Node, p place) any {
 		return text
 	}
 	return nil
-}
-
-// entry is what a list of texts consists of, for messages.
-func entry(path string) string {
-	if path == "locks.hierarchies" {
-		return "one text, such as fileset > document"
-	}
-	return "one name"
 }
 
 func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {

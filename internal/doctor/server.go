@@ -21,19 +21,14 @@ func looked(x *input, f *findings) {
 		parts[b.Reason] = append(parts[b.Reason], b.Part)
 	}
 	const why = "A node may fail at the same place, and what is wrong there stays hidden. But for rights, nothing else is judged."
+	do := "Grant the role what it lacks, or fix what the message says; then run doctor again."
+	if x.Backend == "sqlite" { // A file has no role; in a healthy file every part can be read.
+		do = "Fix what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
+	}
 	for _, reason := range reasons {
-		f.add(Problem, fmt.Sprintf("%s could not be read: %s", strings.Join(parts[reason], ", "), reason), why, x.remedy())
+		f.add(Problem, fmt.Sprintf("%s could not be read: %s", strings.Join(parts[reason], ", "), reason), why, do)
 	}
 	f.fine("everything in the coordination database was readable")
-}
-
-// remedy returns what to do about a part that could not be examined. A file has no
-// role; in a healthy file every part can be read.
-func (x *input) remedy() string {
-	if x.Backend == "sqlite" {
-		return "Fix what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
-	}
-	return "Grant the role what it lacks, or fix what the message says; then run doctor again."
 }
 
 // leastPostgres is the first version with all that nodes use.
@@ -60,13 +55,8 @@ func server(x *input, f *findings) {
 	if s.Number > 0 && s.Number < leastPostgres {
 		f.add(Problem, "PostgreSQL "+s.Version+" is older than 12", "Nodes set plan_cache_mode, which it does not know.", "Upgrade the server.")
 	}
-	f.fine("PostgreSQL %s, a primary that can be written", majorOf(s.Version))
-}
-
-// majorOf removes from a version what the packager has added.
-func majorOf(version string) string {
-	number, _, _ := strings.Cut(version, " ")
-	return number
+	number, _, _ := strings.Cut(s.Version, " ") // Without what the packager has added.
+	f.fine("PostgreSQL %s, a primary that can be written", number)
 }
 
 func library(x *input, f *findings) {

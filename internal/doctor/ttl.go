@@ -9,24 +9,20 @@ import (
 
 // ttls compares the TTLs of nodes, as far as they are known.
 func ttls(x *input, f *findings) {
+	why := "With 4 columns the TTL is in the reader: the node with the shorter one takes the lock of a holder that is alive and slow."
+	if x.Table.Has(expiredAfter) {
+		why = "Each row has its own expiry, so every node respects the other's; but a dead node is waited for longer or shorter, depending on which it was."
+	}
 	for _, a := range x.Acquired {
 		l, ok := x.wanted(a.Key, a.Region)
 		if !ok || a.TTL == l.TTL {
 			continue
 		}
 		f.add(Warning, fmt.Sprintf("%s was last taken by node %s, %s ago, with a TTL of %s; this configuration says %s", l.Name, a.Node, words(x.At.Sub(a.At)), words(a.TTL), words(l.TTL)),
-			x.whyTTL(), "Give all nodes the same lock.ttl, unless it was changed since.")
+			why, "Give all nodes the same lock.ttl, unless it was changed since.")
 	}
 	x.springTTL(f)
 	f.fine("nodes of observerd took their locks with the TTL of this configuration")
-}
-
-// whyTTL describes the effect of different TTLs.
-func (x *input) whyTTL() string {
-	if x.Table.Has(expiredAfter) {
-		return "Each row has its own expiry, so every node respects the other's; but a dead node is waited for longer or shorter, depending on which it was."
-	}
-	return "With 4 columns the TTL is in the reader: the node with the shorter one takes the lock of a holder that is alive and slow."
 }
 
 // springTTL says that the TTL of Java nodes is unknown where it matters.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,8 +82,12 @@ func NewKeeper(o KeeperOptions) *Keeper {
 // After any other error the attempt may still have succeeded at the provider, which
 // then releases the lock itself; at worst the lock stays held until its TTL is over.
 func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
+	return k.acquireOne(ctx, r, k.provider.Acquire)
+}
+
+func (k *Keeper) acquireOne(ctx context.Context, r Request, try func(context.Context, Request) (Grant, error)) (*Lease, error) {
 	leases, err := k.acquire(ctx, []Request{r}, func(ctx context.Context) ([]Grant, error) {
-		g, err := k.provider.Acquire(ctx, r)
+		g, err := try(ctx, r)
 		return []Grant{g}, err
 	})
 	if err != nil {
@@ -176,7 +179,11 @@ func (k *Keeper) AcquireWithin(ctx context.Context, r Request, within time.Durat
 // to release each lease, also when ctx has ended: all at the same time, so that a
 // provider which hangs costs the time of one release.
 func (k *Keeper) Close(ctx context.Context) error {
-	err := releaseAll(ctx, k.shut())
+	k.mu.Lock()
+	k.closed = true
+	held := slices.Collect(maps.Keys(k.leases))
+	k.mu.Unlock()
+	err := releaseAll(ctx, held)
 	k.cancel()
 	return errors.Join(err, wait.Group(ctx, &k.work, "renewals and releases of leases"))
 }
@@ -195,14 +202,6 @@ func releaseAll(ctx context.Context, leases []*Lease) error {
 	}
 	releases.Wait()
 	return errors.Join(errs...)
-}
-
-// shut closes the keeper for new leases and returns those it has.
-func (k *Keeper) shut() []*Lease {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.closed = true
-	return slices.Collect(maps.Keys(k.leases))
 }
 
 // begin reports whether an attempt may begin; [Keeper.Close] waits for its end then.
@@ -266,11 +265,6 @@ func (k *Keeper) wakeLoop() {
 	case k.wake <- struct{}{}:
 	default:
 	}
-}
-
-// jitter returns a random time between half of d and d.
-func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1)
 }
 
 // keeperMetrics count the keeper's leases and their renewals.

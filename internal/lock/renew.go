@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -42,14 +43,6 @@ func (k *Keeper) pace(ttl time.Duration) time.Duration {
 	return ttl / 3
 }
 
-// ahead returns how much sooner a lease with that TTL is renewed for company.
-func (k *Keeper) ahead(ttl time.Duration) time.Duration {
-	if k.can.RenewEvery != nil {
-		return 0
-	}
-	return ttl / 12
-}
-
 // due returns the leases to renew now and marks them. When one is due, those that will
 // be due soon are renewed with it, so that leases taken one after the other soon share
 // their calls.
@@ -60,7 +53,11 @@ func (k *Keeper) due(now time.Time) []*Lease {
 	anyDue := false
 	for l := range k.leases {
 		l.mu.Lock()
-		if l.ended == nil && !l.renewing && !l.due.After(now.Add(k.ahead(l.lives))) {
+		soon := now
+		if k.can.RenewEvery == nil {
+			soon = now.Add(l.lives / 12)
+		}
+		if l.ended == nil && !l.renewing && !l.due.After(soon) {
 			l.renewing = true
 			batch = append(batch, l)
 			anyDue = anyDue || !l.due.After(now)
@@ -181,7 +178,8 @@ func (l *Lease) renewed(answer Renewal, began time.Time, answered bool) {
 		_ = l.endLocked(ErrLost)
 		l.keeper.lost(l, "taken, released or expired")
 	default:
-		l.due = time.Now().Add(max(jitter(l.lives/12), 100*time.Millisecond))
+		pause := l.lives/24 + rand.N(l.lives/24+1)
+		l.due = time.Now().Add(max(pause, 100*time.Millisecond))
 	}
 }
 

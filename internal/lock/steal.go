@@ -45,12 +45,5 @@ func (k *Keeper) Steal(ctx context.Context, r Request, seen Held, by By) (*Lease
 	if k.can.Stealer == nil {
 		return nil, fmt.Errorf("steal lock %s: %w", r.Key, ErrUnsupported)
 	}
-	leases, err := k.acquire(ctx, []Request{r}, func(ctx context.Context) ([]Grant, error) {
-		g, err := k.can.Stealer.Steal(ctx, r, seen, by)
-		return []Grant{g}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return leases[0], nil
+	return k.acquireOne(ctx, r, func(ctx context.Context, r Request) (Grant, error) { return k.can.Stealer.Steal(ctx, r, seen, by) })
 }

@@ -51,7 +51,9 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 			Name: "observerd_relay_lag_events", ConstLabels: labels,
 			Help: "Events of the stream that the sink has not stored, as the leading node sees it.",
 		}, []string{"stream"}),
-		waiting: newWaiting(labels),
+		waiting: &waiting{desc: prometheus.NewDesc("observerd_relay_lag_seconds",
+			"Age of the oldest event of the stream that the sink has not stored, as the leading node sees it; 0 when it has all.",
+			[]string{"stream"}, labels)},
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "observerd_relay_delivery_latency_seconds", ConstLabels: labels,
 			Help:    "Time from a row's own timestamp until the sink had stored its event.",

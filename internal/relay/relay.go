@@ -114,7 +114,8 @@ func (r *Relay) standBy(ctx context.Context) {
 		r.databaseFails(ctx, err)
 		freed = nil
 	}
-	r.pause(ctx, jitter(d), freed)
+	// Nodes that were started together do not try together.
+	r.pause(ctx, time.Duration(float64(d)*(0.75+0.5*rand.Float64())), freed)
 }
 
 // lead runs one term, and returns how long to stand by after it.
@@ -170,11 +171,6 @@ func (r *Relay) beat(d time.Duration) {
 		d = 2*d + time.Minute // The process may be starved of CPU without being stuck.
 	}
 	r.opts.Beat("relay "+r.opts.Sink, d)
-}
-
-// jitter spreads the attempts of nodes that were started together.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.75 + 0.5*rand.Float64()))
 }
 
 func (r *Relay) databaseFails(ctx context.Context, err error) {

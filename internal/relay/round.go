@@ -64,9 +64,8 @@ func (t *term) feed(ctx context.Context, p *plan) (busy bool, err error) {
 // adapt halves the streams of the next batches when one has failed, which may be for one
 // of them alone, and doubles them when all streams got through: the others do.
 func (t *term) adapt(streams int, err error) {
-	var sinkErr *sinkError
 	switch {
-	case errors.As(err, &sinkErr):
+	case errors.As(err, new(*sinkError)):
 		t.streamsAtOnce, t.passed = max(1, streams/2), 0
 	case t.passed+streams <= t.backlogged: // Or the one that fails would be met by as many again.
 		t.passed += streams
@@ -243,7 +242,7 @@ func (t *term) deliver(ctx context.Context, parts []part) (moved int, rest []par
 		next[i] = parts[i].next(t.parks)
 		wanted[i] = next[i].wanted
 	}
-	stored, rejected, err := t.hand(ctx, slices.Concat(wanted...))
+	stored, rejected, err := t.offer(ctx, slices.Concat(wanted...), t.sink.Deliver)
 	var delivered [][]events.Event
 	var full []part
 	for i := range parts {
@@ -302,18 +301,14 @@ func (t *term) refused(rest []part, rejected map[string]*sink.Rejection) (others
 	return others
 }
 
-// hand gives the sink a batch, and returns what it says of each stream.
-func (t *term) hand(ctx context.Context, batch []events.Event) (map[string]*events.Position, map[string]*sink.Rejection, error) {
-	if len(batch) == 0 {
-		return nil, nil, nil
-	}
-	return t.offer(ctx, batch, t.sink.Deliver)
-}
-
-// offer is hand with the sink's method for events in their order, or for late ones.
+// offer gives the sink a batch, by its method for events in their order or for late ones, and
+// returns what it says of each stream.
 func (t *term) offer(ctx context.Context, batch []events.Event, deliver func(context.Context, []events.Event) (sink.Result, error)) (
 	map[string]*events.Position, map[string]*sink.Rejection, error,
 ) {
+	if len(batch) == 0 {
+		return nil, nil, nil
+	}
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	result, err := deliver(ctx, batch)

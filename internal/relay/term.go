@@ -102,7 +102,6 @@ func newTerm(stop context.Context, r *Relay, lease Lease) *term {
 func (t *term) run(ctx context.Context) error {
 	t.metrics.leads.Set(1)
 	defer t.metrics.leave()
-	var stale *sink.StaleError
 	for {
 		busy, err := t.step(ctx)
 		if ctx.Err() != nil {
@@ -116,7 +115,7 @@ func (t *term) run(ctx context.Context) error {
 			}
 		case errors.Is(err, events.ErrStale):
 			return err
-		case errors.As(err, &stale):
+		case errors.As(err, new(*sink.StaleError)):
 			if err := t.overtaken(ctx, err); err != nil {
 				return err
 			}
@@ -221,16 +220,15 @@ func (t *term) dropped(err error) {
 
 // failed waits before the next step, or ends the term.
 func (t *term) failed(ctx context.Context, err error) error {
-	var sinkErr *sinkError
 	pace := t.pace
-	if !errors.As(err, &sinkErr) {
+	if !errors.As(err, new(*sinkError)) {
 		t.databaseFails(ctx, err)
 		pace = t.databasePace
 	} else if err := t.sinkFailed(ctx, err); err != nil {
 		return err
 	}
 	d := pace.NextBackOff()
-	if after := (*sink.RetryAfter)(nil); errors.As(err, &after) {
+	if after, is := errors.AsType[*sink.RetryAfter](err); is {
 		d = max(d, min(after.After, mostRetryAfter))
 	}
 	t.pause(ctx, d, nil)
@@ -243,11 +241,11 @@ func (t *term) sinkFailed(ctx context.Context, err error) error {
 	t.metrics.failures.Inc()
 	t.note(ctx, err.Error())
 	t.endSession()
-	switch after := (*sink.RetryAfter)(nil); {
+	switch after, is := errors.AsType[*sink.RetryAfter](err); {
 	case errors.Is(err, sink.ErrGone):
 		t.pauseSink(ctx, err)
 		return nil
-	case errors.As(err, &after): // Another node would not be heard either.
+	case is: // Another node would not be heard either.
 		if t.sinkOutage.Begin() {
 			t.opts.Logger.Warn("Sink asks for a pause", "after", after.After, "err", err)
 		}

@@ -9,18 +9,12 @@ import (
 
 // waiting is how long the oldest event of each stream has waited for the sink. The ages
 // are computed when they are collected, on the monotonic clock, so that they grow while a
-// sink hangs.
+// sink hangs. It is a [prometheus.Collector].
 type waiting struct {
 	desc *prometheus.Desc
 
 	mu    sync.Mutex
 	since map[string]time.Time // zero: nothing waits
-}
-
-func newWaiting(labels prometheus.Labels) *waiting {
-	return &waiting{desc: prometheus.NewDesc("observerd_relay_lag_seconds",
-		"Age of the oldest event of the stream that the sink has not stored, as the leading node sees it; 0 when it has all.",
-		[]string{"stream"}, labels)}
 }
 
 // set replaces the ages of all streams.
@@ -37,10 +31,8 @@ func (w *waiting) set(ages map[string]time.Duration) {
 	w.since = since
 }
 
-// Describe implements [prometheus.Collector].
 func (w *waiting) Describe(out chan<- *prometheus.Desc) { out <- w.desc }
 
-// Collect implements [prometheus.Collector].
 func (w *waiting) Collect(out chan<- prometheus.Metric) {
 	w.mu.Lock()
 	since := w.since // It is replaced, never changed.

@@ -109,7 +109,9 @@ func (r *run) waitForRank(ctx context.Context, without string) error {
 	for began := time.Now(); ; {
 		freed := r.freed()
 		at := r.membership.position(r.typ.Name, r.n, excluded)
-		r.noteRank(at)
+		if !r.ranked { // At the beginning of the turn.
+			r.ranked, r.first = true, at.rank == 0 && !r.typ.due(r.n).Before(r.began)
+		}
 		d := position{rank: at.rank - gaveUp, size: at.size}.wait(r.typ.Interval) - time.Since(began)
 		switch wait.Until(ctx, min(d, r.timeLeft()), freed) {
 		case wait.Canceled:
@@ -129,13 +131,6 @@ func (r *run) waitForRank(ctx context.Context, without string) error {
 		case !state.Held && at == r.membership.position(r.typ.Name, r.n, excluded):
 			gaveUp++
 		}
-	}
-}
-
-// noteRank records whether this node is first at the beginning of the turn.
-func (r *run) noteRank(at position) {
-	if !r.ranked {
-		r.ranked, r.first = true, at.rank == 0 && !r.typ.due(r.n).Before(r.began)
 	}
 }
 

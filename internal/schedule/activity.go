@@ -54,10 +54,10 @@ func (a *Activity) record(actions ...action) {
 
 // lockAcquired records that the type's lock is held from now on.
 func (a *Activity) lockAcquired() {
-	a.record(acquired)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.heldFrom = a.last[acquired]
+	a.heldFrom = time.Now()
+	a.last[acquired] = a.heldFrom
 }
 
 // lockReleased records that the type's lock is not held any more.

@@ -26,8 +26,8 @@ type admission struct {
 	metrics *metrics
 }
 
-// enter waits for at most that time until the turn is admitted; the caller then calls
-// leave. The error is errNotAdmitted.
+// enter waits for at most that time until the turn is admitted; the caller then releases
+// its slot. The error is errNotAdmitted.
 func (a *admission) enter(ctx context.Context, within time.Duration) error {
 	if a.slots.TryAcquire(1) {
 		return nil
@@ -41,8 +41,6 @@ func (a *admission) enter(ctx context.Context, within time.Duration) error {
 	}
 	return nil
 }
-
-func (a *admission) leave() { a.slots.Release(1) }
 
 // enter waits until this turn is admitted, but no longer than until the next is
 // due.
@@ -63,6 +61,6 @@ func (r *run) enter(ctx context.Context) error {
 func (r *run) leave() {
 	if r.admitted {
 		r.admitted = false
-		r.admission.leave()
+		r.admission.slots.Release(1)
 	}
 }

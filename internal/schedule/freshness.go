@@ -60,7 +60,7 @@ func (f *freshness) age() (time.Duration, bool) {
 }
 
 // freshnesses are those of all observers of a node; nothing is added after they were
-// registered.
+// registered. They are a [prometheus.Collector].
 type freshnesses struct {
 	desc *prometheus.Desc
 	// of is by type and observer.
@@ -82,10 +82,8 @@ func newFreshnesses(types []Type) *freshnesses {
 	return f
 }
 
-// Describe implements [prometheus.Collector].
 func (f *freshnesses) Describe(out chan<- *prometheus.Desc) { out <- f.desc }
 
-// Collect implements [prometheus.Collector].
 func (f *freshnesses) Collect(out chan<- prometheus.Metric) {
 	for labels, one := range f.of {
 		if age, known := one.age(); known {

@@ -77,7 +77,6 @@ type steadyClock struct {
 	clock *clock
 }
 
-// Now implements clockwork.Clock.
 func (c steadyClock) Now() time.Time { return c.clock.local() }
 
 // aligned is a gocron.Cron that fires for the ticks of a type on the database's
@@ -135,15 +134,12 @@ func (s *Scheduler) fire(typ Type) {
 	locked := false
 	s.cycles.begin(r.at, typ.Name)
 	defer func() { s.cycles.end(r.at, typ.Name, locked) }()
-	defer r.catchPanic()
+	defer func() {
+		if p := recover(); p != nil {
+			_ = r.panicked(p) // It is logged already, and the next turn begins anew.
+		}
+	}()
 	locked = r.turn(s.ctx)
-}
-
-// catchPanic recovers from a panic in a turn; the next turn begins anew.
-func (r *run) catchPanic() {
-	if p := recover(); p != nil {
-		_ = r.panicked(p) // It is logged already.
-	}
 }
 
 // panicked logs and counts a panic, and returns it as an error.

@@ -306,8 +306,8 @@ func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {
 // record writes the result into the store, unless the lease is over, and returns
 // the outcome that counts.
 func (p *observerPoll) record(ctx context.Context, g lock.Grant, started time.Time, res result, err error) turn.Outcome {
-	if res.unrecorded() {
-		return res.outcome
+	if res.outcome == turn.Lost || res.outcome == turn.Fenced || res.outcome == abandoned {
+		return res.outcome // The store would refuse the result, or is not to have it.
 	}
 	t := turn.StreamTaken{
 		Stream: p.observer.ID(), Type: p.typ.Name, Node: p.opts.Node.Name,

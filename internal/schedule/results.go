@@ -15,11 +15,6 @@ type result struct {
 	stats   observer.Stats
 }
 
-// unrecorded reports whether the store would refuse the result, or is not to have it.
-func (r result) unrecorded() bool {
-	return r.outcome == turn.Lost || r.outcome == turn.Fenced || r.outcome == abandoned
-}
-
 // results are the results of a turn. The zero value is ready.
 type results struct {
 	observers int // that are polled, some of them more than once
@@ -53,14 +48,8 @@ func (s *results) outcome() turn.Outcome {
 // complete reports whether each observer has had its poll, with success or not, and
 // none is left to another node.
 func (s *results) complete() bool {
-	for _, p := range s.all {
-		switch p.outcome {
-		case turn.OK, turn.Error, turn.Conflict:
-		default:
-			return false
-		}
-	}
-	return true
+	ends := []turn.Outcome{turn.OK, turn.Error, turn.Conflict}
+	return !slices.ContainsFunc(s.all, func(p result) bool { return !slices.Contains(ends, p.outcome) })
 }
 
 // report logs and counts the type's poll, and notes whether its sources were reached.

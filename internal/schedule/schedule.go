@@ -117,13 +117,17 @@ func (s *Scheduler) stop(ctx context.Context) error {
 	}
 	began := time.Now()
 	s.cancel(errStopping)
-	err := s.waitForTurns(ctx)
+	waiting, cancel := context.WithTimeout(ctx, s.opts.ShutdownTimeout)
+	defer cancel()
+	err := wait.Group(waiting, &s.turns, "stop the scheduler: a poll")
 	if err == nil {
 		// gocron's Shutdown spins while a job runs, so it comes after the last;
 		// with one that does not end, only the end of the process helps.
 		err = s.endJobs(ctx)
 	}
-	err = errors.Join(err, s.signOff(ctx))
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), signOffTimeout)
+	defer cancel()
+	err = errors.Join(err, s.opts.Store.Leave(leaving, s.opts.Node.BootID))
 	for _, typ := range s.opts.Types {
 		s.opts.Beat(loopName(typ.Name), 0)
 	}
@@ -140,22 +144,8 @@ func (s *Scheduler) refuseTurns() bool {
 	return s.started
 }
 
-// waitForTurns waits for the turns and the heartbeat.
-func (s *Scheduler) waitForTurns(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.ShutdownTimeout)
-	defer cancel()
-	return wait.Group(ctx, &s.turns, "stop the scheduler: a poll")
-}
-
 // Wait waits, after Stop, for turns that did not end in time.
 func (s *Scheduler) Wait() { s.turns.Wait() }
-
-// signOff removes this node from the live ones.
-func (s *Scheduler) signOff(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signOffTimeout)
-	defer cancel()
-	return s.opts.Store.Leave(ctx, s.opts.Node.BootID)
-}
 
 // beginTurn reports whether a turn may begin; it may not when the scheduler stops.
 // The turn ends with turns.Done.

@@ -10,11 +10,6 @@ import "time"
 // late one has the whole interval.
 func slack(interval time.Duration) time.Duration { return min(interval/4, time.Second) }
 
-// number returns the number of the tick that a job serves at the given time.
-func number(now time.Time, interval time.Duration) int64 {
-	return now.Add(slack(interval)).UnixNano() / int64(interval)
-}
-
 // tick returns the time of the tick of that number.
 func tick(n int64, interval time.Duration) time.Time {
 	return time.Unix(0, n*int64(interval)).UTC()
@@ -22,7 +17,9 @@ func tick(n int64, interval time.Duration) time.Time {
 
 // serves returns the number of the tick that the type's job serves at the given time:
 // each tick is served from its shift to the shift of the next.
-func (t Type) serves(now time.Time) int64 { return number(now.Add(-t.Shift), t.Interval) }
+func (t Type) serves(now time.Time) int64 {
+	return now.Add(slack(t.Interval)-t.Shift).UnixNano() / int64(t.Interval)
+}
 
 // due returns when the type fires for the tick of that number.
 func (t Type) due(n int64) time.Time { return tick(n, t.Interval).Add(t.Shift) }

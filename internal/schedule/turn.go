@@ -57,7 +57,9 @@ func (r *run) turn(ctx context.Context) bool {
 		r.skip(err)
 		return false
 	case err != nil:
-		r.noteOutage(lease.Context(), err)
+		if lease.Context().Err() == nil && !errors.Is(err, turn.ErrBusy) { // Or this node did not ask.
+			r.outages.begin(loopName(r.typ.Name), err)
+		}
 		return false
 	}
 	r.passedOver.reset()
@@ -108,14 +110,6 @@ func (r *run) look(ctx context.Context) (turn.State, error) {
 	began := time.Now()
 	defer func() { r.lookDuration = time.Since(began) }()
 	return r.opts.Store.Turn(ctx, r.typ.Name, r.typ.Request)
-}
-
-// noteOutage logs that the database does not answer, unless the context has ended or
-// this node did not ask.
-func (r *run) noteOutage(ctx context.Context, err error) {
-	if ctx.Err() == nil && !errors.Is(err, turn.ErrBusy) {
-		r.outages.begin(loopName(r.typ.Name), err)
-	}
 }
 
 // taken reports whether the turn was taken already. A recorded turn that lies more

@@ -62,8 +62,7 @@ func (s *Server) protection(address net.Addr) func() error {
 
 // explainListen says what to do about an address that cannot be listened on.
 func explainListen(address string, err error) error {
-	var unknown *net.DNSError
-	switch {
+	switch unknown, is := errors.AsType[*net.DNSError](err); {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return settingError{fmt.Errorf("http.listen: another process listens on %s; stop it (ss -ltnp shows it), or use another port: %w", address, err)}
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
@@ -72,7 +71,7 @@ func explainListen(address string, err error) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return settingError{fmt.Errorf("http.listen: this host does not have the address of %s; use one that it has (ip address shows them), or 127.0.0.1: %w",
 			address, err)}
-	case errors.As(err, &unknown) && unknown.IsNotFound:
+	case is && unknown.IsNotFound:
 		return settingError{fmt.Errorf("http.listen: no host has the name in %s; use an address of this host, or 127.0.0.1: %w", address, err)}
 	}
 	return fmt.Errorf("http.listen: %w", err)

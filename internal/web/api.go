@@ -192,7 +192,6 @@ func (s *Server) find(ctx context.Context, id string) (status.Report, int, error
 // unknownError is an observer that there is not, and the one with the nearest id.
 type unknownError struct{ id, near string }
 
-// Error implements error.
 func (e *unknownError) Error() string {
 	if e.near == "" {
 		return fmt.Sprintf("there is no observer %q; %sstatus lists them", e.id, apiPath)

@@ -22,9 +22,8 @@ type problem struct {
 // failed answers with an error of a request, or of the database: 500 for what it holds, and
 // 503 for what may pass.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
-	var invalid *InvalidError
-	switch {
-	case errors.As(err, &invalid):
+	switch invalid, is := errors.AsType[*InvalidError](err); {
+	case is:
 		fail(w, problem{Status: http.StatusBadRequest, Detail: err.Error(), Parameter: invalid.Parameter})
 	case errors.As(err, new(*unknownError)):
 		fail(w, problem{Status: http.StatusNotFound, Detail: err.Error()})

@@ -22,13 +22,6 @@ func (s *Server) addressHandler(address net.Addr) http.Handler {
 	return headers(readOnly(s.knownHosts(h)))
 }
 
-// socketHandler serves this user and root.
-func (s *Server) socketHandler() http.Handler {
-	mux := s.pages()
-	s.profiles(mux)
-	return headers(readOnly(mux))
-}
-
 func (s *Server) pages() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
@@ -79,8 +72,7 @@ func refuse(w http.ResponseWriter, code int, text string) {
 // healthz reports whether the process works. It asks no database: a process that
 // waits for one must not be restarted for it.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	stuck := s.options.Stuck()
-	if len(stuck) > 0 {
+	if stuck := s.options.Stuck(); len(stuck) > 0 {
 		answer(w, http.StatusServiceUnavailable, "stuck: "+strings.Join(stuck, ", "))
 		return
 	}

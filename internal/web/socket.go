@@ -35,7 +35,9 @@ func (s *Server) openSocket(ctx context.Context) error {
 	if err != nil {
 		return explainSocket(path, err)
 	}
-	l := &listener{Listener: socket, http: s.newServer(s.socketHandler())}
+	mux := s.pages()
+	s.profiles(mux)
+	l := &listener{Listener: socket, http: s.newServer(headers(readOnly(mux)))}
 	l.serve = func() error { return l.http.Serve(socket) }
 	l.remove = sync.OnceValue(func() error { return removeSocket(path, info) })
 	s.listeners = append(s.listeners, l)

@@ -62,7 +62,6 @@ func Tx(tx pgx.Tx) locks.Tx { return pgxTx{tx} }
 
 type pgxTx struct{ tx pgx.Tx }
 
-// ExecContext implements [locks.Tx].
 func (t pgxTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	tag, err := t.tx.Exec(ctx, query, args...)
 	return driver.RowsAffected(tag.RowsAffected()), err

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -22,20 +23,10 @@ func rowTerm(g lock.Grant) string {
 	return uuid.NewString()
 }
 
-func modeOf(g lock.Grant) string {
-	if g.Mode.Alone() {
-		return string(lock.Exclusive)
-	}
-	return string(g.Mode)
-}
+func modeOf(g lock.Grant) string { return string(cmp.Or(g.Mode, lock.Exclusive)) }
 
 // ticketOf is the ticket of the grant's place; of one without, that of the end of the line.
-func ticketOf(g lock.Grant) int64 {
-	if g.Place.Ticket == 0 {
-		return math.MaxInt64
-	}
-	return g.Place.Ticket
-}
+func ticketOf(g lock.Grant) int64 { return cmp.Or(g.Place.Ticket, math.MaxInt64) }
 
 // holdsOf are the locks that the caller holds, each between two bars, with each mode that it
 // keeps out. One with a bar in it may count as more than it is: then the caller passes one

@@ -52,10 +52,12 @@ type engine interface {
 // On returns a provider on a database that is open, for the commands of observerd.
 func On(node *lockdb.DB, log *slog.Logger) *Provider {
 	db := node.SQL()
-	p := &Provider{node: node, db: db, sql: newStatements(db), alone: node.Leases(), log: log}
+	p := &Provider{node: node, db: db, alone: node.Leases(), log: log}
 	if db.Backend() == "sqlite" {
+		p.sql = sqldb.NewStatements(db, sqliteStatements)
 		p.engine = &sqliteEngine{db, p.sql}
 	} else {
+		p.sql = sqldb.NewStatements(db, postgresStatements)
 		p.engine = &postgresEngine{db, p.sql}
 	}
 	return p
@@ -137,7 +139,7 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 	}
 	p.db.NoteLocked(requests[n].Key, requests[n].Region, requests[n].Name, err)
 	switch {
-	case isVerdict(err):
+	case errors.Is(err, lock.ErrRenewed), errors.Is(err, lock.ErrEnded), errors.Is(err, lock.ErrHeld): // A steal was refused.
 		return nil, fmt.Errorf("steal lock %s: %w", grants[0].Key, err)
 	case err == nil && ctx.Err() != nil:
 		lock.GiveBack(ctx, p, p.log, grants...)
@@ -150,20 +152,14 @@ func (p *Provider) acquire(ctx context.Context, requests []lock.Request, how acq
 		}
 		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, err)
 	}
-	for i := range grants {
-		grants[i].Fence = taken[i].fence
-		grants[i].Recovered = p.tookOver(grants[i], taken[i])
+	for i, a := range taken {
+		g := &grants[i]
+		g.Fence, g.Recovered = a.fence, a.expired && !a.released
+		if g.Recovered {
+			p.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", a.node, "fence", g.Fence, "rule", lockdb.RuleTTL)
+		}
 	}
 	return grants, nil
-}
-
-// tookOver logs a lease that its last holder did not release. It reports whether this is one.
-func (p *Provider) tookOver(g lock.Grant, a acquired) bool {
-	if !a.expired || a.released {
-		return false
-	}
-	p.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", a.node, "fence", g.Fence, "rule", lockdb.RuleTTL)
-	return true
 }
 
 // heldError says who has the lock, or comes before the caller in the line. What it finds may

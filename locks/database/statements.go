@@ -1,7 +1,5 @@
 package database
 
-import "github.com/observerd/observerd/internal/lockdb/sqldb"
-
 // A lock that several hold at once is a row of INT_LOCK whose CLIENT_ID is a term of the
 // group, and a row of obs_hold for each holder. To all others it looks held by one: every
 // holder's renewal touches the row, whose TTL is at least the longest of theirs. All that
@@ -67,13 +65,6 @@ type statements struct {
 	Find string
 	// NoteFailures adds failures, and KindStats and FailedLocks are figures for people.
 	NoteFailures, KindStats, FailedLocks string
-}
-
-func newStatements(db *sqldb.DB) *sqldb.Statements[statements] {
-	if db.Backend() == "sqlite" {
-		return sqldb.NewStatements(db, sqliteStatements)
-	}
-	return sqldb.NewStatements(db, postgresStatements)
 }
 
 // Conditions and parts of statements. want is one who wants a lock.

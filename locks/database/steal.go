@@ -24,11 +24,6 @@ func (stealLockedError) Is(target error) bool {
 	return target == lock.ErrHeld || target == sqldb.ErrLocked
 }
 
-// isVerdict reports whether a steal was refused, and has changed nothing.
-func isVerdict(err error) bool {
-	return errors.Is(err, lock.ErrRenewed) || errors.Is(err, lock.ErrEnded) || errors.Is(err, lock.ErrHeld)
-}
-
 // Steal implements [lock.Stealer]. It waits for a row that is locked as Acquire does, and is
 // noted in obs_audit in the transaction that does it.
 func (p *Provider) Steal(ctx context.Context, r lock.Request, seen lock.Held, by lock.By) (lock.Grant, error) {

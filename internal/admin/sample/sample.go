@@ -68,7 +68,8 @@ func OpenWith(ctx context.Context, options Options) (*Warehouse, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("create the folder of the sample warehouse: %w", err)
 	}
-	db, err := sql.Open("sqlite", dsn(path))
+	escaped := strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(path)
+	db, err := sql.Open("sqlite", "file:"+escaped+"?_journal_mode=WAL&_busy_timeout=10000&_synchronous=NORMAL&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open sample warehouse: %w", err)
 	}
@@ -79,11 +80,6 @@ func OpenWith(ctx context.Context, options Options) (*Warehouse, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return w, nil
-}
-
-func dsn(path string) string {
-	escaped := strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(path)
-	return "file:" + escaped + "?_journal_mode=WAL&_busy_timeout=10000&_synchronous=NORMAL&_txlock=immediate"
 }
 
 // Close closes the database.

@@ -56,11 +56,3 @@ func (k Kind) fromJDBC(rest string) string {
 	}
 	return start + m[1] + "/" + m[3]
 }
-
-// jdbcText is the mistake of a URL of JDBC.
-func jdbcText(text, instead string) string {
-	if strings.ContainsAny(text, "?;&") {
-		instead += ", and its parameters as docs/configuration.md names them"
-	}
-	return "this is a URL of JDBC; use " + instead
-}

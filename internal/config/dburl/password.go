@@ -27,18 +27,12 @@ func HoldsPassword(text string) bool {
 	if password, _ := u.User.Password(); password != "" {
 		return true
 	}
-	for name, values := range u.Query() {
-		if secretParameter(name) && slices.ContainsFunc(values, func(value string) bool { return value != "" }) {
+	for name, values := range u.Query() { // As password and sslpassword of PostgreSQL, and wallet-password of Oracle.
+		if strings.HasSuffix(looseName(name), "password") && slices.ContainsFunc(values, func(value string) bool { return value != "" }) {
 			return true
 		}
 	}
 	return false
-}
-
-// secretParameter reports whether a parameter is a password: password and
-// sslpassword of PostgreSQL, wallet-password of Oracle.
-func secretParameter(name string) bool {
-	return strings.HasSuffix(looseName(name), "password")
 }
 
 // WithPassword returns the URL of a server with another password.

@@ -103,7 +103,10 @@ func (k Kinds) parseURL(text, instead string) (URL, error) {
 		return parseNetwork(text, kind)
 	}
 	if _, url, ok := k.fromJDBC(text); ok {
-		return URL{}, errors.New(jdbcText(text, url))
+		if strings.ContainsAny(text, "?;&") {
+			url += ", and its parameters as docs/configuration.md names them"
+		}
+		return URL{}, errors.New("this is a URL of JDBC; use " + url)
 	}
 	if m := unsupported.FindStringSubmatch(strings.TrimPrefix(text, "jdbc:")); m != nil {
 		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], instead)

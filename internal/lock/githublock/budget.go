@@ -43,12 +43,6 @@ func newBudget(o Options) (*budget, error) {
 	return b, err
 }
 
-func (b *budget) close() {
-	if b.gauge != nil {
-		b.Registerer.Unregister(b.gauge)
-	}
-}
-
 // wrote counts a request that creates content. GitHub does not say which do, so all that write
 // count.
 func (b *budget) wrote() {

@@ -67,7 +67,6 @@ const (
 	mostBody  = 128 << 10
 )
 
-// RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, err := t.token()
 	if err != nil {

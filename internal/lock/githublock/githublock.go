@@ -166,7 +166,9 @@ func (s *issues) look(ctx context.Context, r lock.Request) error {
 
 // Close ends the connections, and takes the metric away.
 func (s *issues) Close() error {
-	s.budget.close()
+	if b := s.budget; b.gauge != nil {
+		b.Registerer.Unregister(b.gauge)
+	}
 	s.client.Client().CloseIdleConnections()
 	return nil
 }

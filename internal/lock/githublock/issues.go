@@ -17,7 +17,7 @@ import (
 	"github.com/observerd/observerd/internal/lock/record"
 )
 
-// issues are the records of a repository.
+// issues are the records of a repository: [record.Records], and [record.Beats].
 type issues struct {
 	Options
 	owner, name string
@@ -92,7 +92,6 @@ func (s *issues) namespace() string {
 
 func (s *issues) refOf(n int) string { return s.namespace() + strconv.Itoa(n) }
 
-// Get implements [record.Records].
 func (s *issues) Get(ctx context.Context, region, key string) (record.Record, error) {
 	n, err := s.number(region, key)
 	if err != nil {
@@ -163,7 +162,6 @@ func (s *issues) remember(c *github.Commit) (commit, error) {
 	return s.commits[r.Version], nil
 }
 
-// Put implements [record.Records].
 func (s *issues) Put(ctx context.Context, r record.Record) (record.Record, error) {
 	n, err := s.number(r.Region, r.Key)
 	if err != nil {

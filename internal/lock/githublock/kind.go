@@ -24,6 +24,7 @@ var Kind = lockkind.Kind{Name: "github", Settings: func() lockkind.Settings {
 	return &settings{TTL: DefaultTTL, Heartbeat: DefaultHeartbeat, Budget: DefaultBudget, Workers: 1}
 }}
 
+// settings are [lockkind.Settings].
 type settings struct {
 	// Repository is that of the issues, as OWNER/NAME. It must have a commit. Required.
 	Repository string `key:"repository" shown:"required for github" required:"true" unit:"OWNER/NAME"`
@@ -82,7 +83,6 @@ func (s *settings) options() Options {
 	return o
 }
 
-// Check implements [kind.Settings].
 func (s *settings) Check(r field.Report) {
 	if !repository.MatchString(s.Repository) {
 		r.Reject("repository", "it is none; use OWNER/NAME, as acme/tasks")
@@ -99,13 +99,10 @@ func (s *settings) Check(r field.Report) {
 	}
 }
 
-// For implements [lockkind.Settings].
 func (s *settings) For(string) lockkind.Settings { return s }
 
-// Capabilities implements [lockkind.Settings].
 func (s *settings) Capabilities() lock.Capabilities { return s.options().capabilities() }
 
-// Open implements [lockkind.Settings].
 func (s *settings) Open(o lockkind.Options) (lock.Provider, error) {
 	options := s.options()
 	options.Logger = o.Logger

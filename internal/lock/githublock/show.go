@@ -78,7 +78,6 @@ func (s *issues) beats(ctx context.Context, n int, since time.Time) (map[string]
 	return beats, nil
 }
 
-// Version implements [record.Beats].
 func (s *issues) Version(ctx context.Context, r record.Record) (string, error) {
 	n, err := s.number(r.Region, r.Key)
 	if err != nil {
@@ -89,7 +88,6 @@ func (s *issues) Version(ctx context.Context, r record.Record) (string, error) {
 	return at.Version, err
 }
 
-// Beat implements [record.Beats].
 func (s *issues) Beat(ctx context.Context, r record.Record) (string, error) {
 	return s.tell(ctx, r, false)
 }

@@ -22,6 +22,7 @@ import (
 // Kind is the kind of lock provider that is of type kubernetes in the configuration.
 var Kind = lockkind.Kind{Name: "kubernetes", Settings: func() lockkind.Settings { return &settings{Names: string(Hashed), Release: "delete"} }}
 
+// settings are [lockkind.Settings].
 type settings struct {
 	// Namespace is that of the Leases. Default: that of the pod, or of the kubeconfig.
 	Namespace string `key:"namespace" shown:"that of the pod" unit:"name"`
@@ -37,8 +38,6 @@ type settings struct {
 	Names string `key:"names" default:"hashed" oneof:"hashed|plain|sha256"`
 	// Release deletes the Lease of a lock that is released, or clears its holder.
 	Release string `key:"release" default:"delete" oneof:"delete|clear"`
-
-	region string
 }
 
 // Target is the namespace of an API server: locks of one region at two providers would be the
@@ -68,17 +67,10 @@ func (s *settings) Check(r field.Report) {
 // mostPrefix leaves room for a hash and some of the key.
 const mostPrefix = 40
 
-// For implements [lockkind.Settings].
-func (s *settings) For(region string) lockkind.Settings {
-	of := *s
-	of.region = region
-	return &of
-}
+func (s *settings) For(string) lockkind.Settings { return s }
 
-// Capabilities implements [lockkind.Settings].
 func (s *settings) Capabilities() lock.Capabilities { return Capabilities() }
 
-// Open implements [lockkind.Settings].
 func (s *settings) Open(o lockkind.Options) (lock.Provider, error) {
 	options := s.options()
 	options.Logger = o.Logger

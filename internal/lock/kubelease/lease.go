@@ -1,6 +1,7 @@
 package kubelease
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -59,10 +60,7 @@ func leaseOf(r record.Record, namespace, name string) *coordination.Lease {
 	n := note{Region: r.Region, Key: r.Key, Name: r.Name, Descriptor: r.Descriptor, Metadata: r.Metadata}
 	if r.Term != "" {
 		acquired := meta.NewMicroTime(r.AcquiredAt)
-		n.Node, n.Acquired = r.Node, stamp(&acquired)
-		if n.Node == "" { // A holder has an identity.
-			n.Node = r.Term
-		}
+		n.Node, n.Acquired = cmp.Or(r.Node, r.Term), stamp(&acquired) // A holder has an identity.
 		l.Spec.HolderIdentity, l.Spec.AcquireTime = &n.Node, &acquired
 	}
 	text, _ := json.Marshal(n) // It is made of texts.

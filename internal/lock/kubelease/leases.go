@@ -20,7 +20,7 @@ import (
 	"github.com/observerd/observerd/internal/lock/record"
 )
 
-// leases are the records of a namespace.
+// leases are the records of a namespace, [record.Records].
 type leases struct {
 	Options
 	client rest.Interface
@@ -80,7 +80,6 @@ func (l *leases) on(verb *rest.Request) *rest.Request {
 	return verb.Namespace(l.Namespace).Resource("leases").MaxRetries(0)
 }
 
-// Get implements [record.Records].
 func (l *leases) Get(ctx context.Context, region, key string) (record.Record, error) {
 	name, err := l.nameOf(region, key)
 	if err != nil {
@@ -120,7 +119,6 @@ func (l *leases) Put(ctx context.Context, r record.Record) (record.Record, error
 	return recordOf(&stored), l.explained("update", err)
 }
 
-// Delete implements [record.Records].
 func (l *leases) Delete(ctx context.Context, r record.Record) error {
 	if l.Clear {
 		_, err := l.Put(ctx, r)

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,14 +98,7 @@ func (p *Provider) newLease(r lock.Request) (keys []string, lease []any, err err
 		return nil, nil, err
 	}
 	text, err := factsOf(r, r.TTL)
-	return keys, []any{uuid.NewString(), string(modeOf(r.Mode)), r.TTL.Milliseconds(), text}, err
-}
-
-func modeOf(m lock.Mode) lock.Mode {
-	if m.Alone() {
-		return lock.Exclusive
-	}
-	return m
+	return keys, []any{uuid.NewString(), string(cmp.Or(r.Mode, lock.Exclusive)), r.TTL.Milliseconds(), text}, err
 }
 
 // granted puts the answer of a script into the grants: the fence of each, and whether the lock

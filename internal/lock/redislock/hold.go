@@ -120,8 +120,8 @@ func (p *Provider) notify(ctx context.Context, region string, free func(key stri
 	}()
 	for asked := false; ; {
 		message, err := sub.ReceiveTimeout(ctx, silence)
-		var slow net.Error
-		if asked = errors.As(err, &slow) && slow.Timeout() && !asked && ctx.Err() == nil; asked {
+		slow, is := errors.AsType[net.Error](err)
+		if asked = is && slow.Timeout() && !asked && ctx.Err() == nil; asked {
 			err = sub.Ping(ctx)
 		}
 		if err != nil {

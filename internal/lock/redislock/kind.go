@@ -20,6 +20,7 @@ import (
 // Kind is the kind of lock provider that is of type redis in the configuration.
 var Kind = lockkind.Kind{Name: "redis", Settings: func() lockkind.Settings { return &settings{Notify: true} }}
 
+// settings are [lockkind.Settings].
 type settings struct {
 	// URL is redis://USER@HOST:PORT/DATABASE, or rediss:// for TLS. Required.
 	URL     field.URL `key:"url" shown:"required for redis" required:"true" schemes:"redis|rediss"`
@@ -84,14 +85,12 @@ func (s *settings) Check(r field.Report) {
 	}
 }
 
-// For implements [lockkind.Settings].
 func (s *settings) For(region string) lockkind.Settings {
 	of := *s
 	of.region = region
 	return &of
 }
 
-// Capabilities implements [lockkind.Settings].
 func (s *settings) Capabilities() lock.Capabilities {
 	c := Capabilities()
 	if !s.Notify {
@@ -100,7 +99,6 @@ func (s *settings) Capabilities() lock.Capabilities {
 	return c
 }
 
-// Open implements [lockkind.Settings].
 func (s *settings) Open(o lockkind.Options) (lock.Provider, error) { return s.open(o) }
 
 func (s *settings) open(o lockkind.Options) (*Provider, error) {
@@ -147,11 +145,15 @@ func (p *Provider) probe(ctx context.Context, region string) (findings []kind.Fi
 		add(false, fmt.Errorf("it does not answer: %w", explained(err)))
 		return findings
 	}
-	info := map[string]string{}
-	if text, err := p.client.Info(ctx, "server", "replication", "memory", "cluster").Result(); err == nil {
-		info = infoOf(text)
-	} else {
+	text, err := p.client.Info(ctx, "server", "replication", "memory", "cluster").Result()
+	if err != nil {
 		add(true, fmt.Errorf("it does not say its version, nor what it evicts: %w", explained(err)))
+	}
+	info := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
 	}
 	if info["role"] == "slave" {
 		add(false, errors.New("it is a replica, which takes no locks; name the master, or its sentinels by master and nodes"))
@@ -161,7 +163,8 @@ func (p *Provider) probe(ctx context.Context, region string) (findings []kind.Fi
 		add(false, errors.New("it is one of a cluster; set cluster: true"))
 		return findings
 	}
-	if tooOld(info) {
+	major, _, _ := strings.Cut(info["redis_version"], ".")  // Valkey says 7.2 there.
+	if n, err := strconv.Atoi(major); err == nil && n < 7 { // It has no PEXPIRETIME.
 		add(false, fmt.Errorf("it is of version %s; locks need Redis 7.0 or Valkey 7.2", info["redis_version"]))
 		return findings
 	}
@@ -211,22 +214,4 @@ func (p *Provider) rights(ctx context.Context, region string) (findings []kind.F
 		findings = append(findings, kind.Finding{Warning: true, Err: errors.New("the user may not use the channels of the region; " + publishAdvice)})
 	}
 	return findings
-}
-
-// infoOf reads what INFO says.
-func infoOf(text string) map[string]string {
-	info := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
-	return info
-}
-
-// tooOld reports a server without PEXPIRETIME, and what is not known is not.
-func tooOld(info map[string]string) bool {
-	major, _, _ := strings.Cut(info["redis_version"], ".") // Valkey says 7.2 there.
-	n, err := strconv.Atoi(major)
-	return err == nil && n < 7
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// requests counts what is sent to Redis, by how it ended.
+// requests is a [redis.Hook] that counts what is sent to Redis, by how it ended.
 type requests struct{ total *prometheus.CounterVec }
 
 // codes are the ends of a request: the beginning of an answer that is an error, or what has
@@ -38,17 +38,12 @@ func newRequests(reg prometheus.Registerer) (requests, error) {
 	return requests{total}, err
 }
 
-func (r requests) count(err error) {
-	r.total.WithLabelValues("redis", codeOf(err)).Inc()
-}
-
 func codeOf(err error) string {
-	var answer redis.Error
 	var slow net.Error
-	switch {
+	switch answer, is := errors.AsType[redis.Error](err); {
 	case err == nil || errors.Is(err, redis.Nil):
 		return "ok"
-	case errors.As(err, &answer):
+	case is:
 		code, _, _ := strings.Cut(strings.ToLower(answer.Error()), " ")
 		if slices.Contains(codes, code) {
 			return code
@@ -60,10 +55,8 @@ func codeOf(err error) string {
 	return "network"
 }
 
-// DialHook implements [redis.Hook].
 func (r requests) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements [redis.Hook].
 func (r requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		sent := cmd
@@ -71,7 +64,7 @@ func (r requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			sent = once{cmd}
 		}
 		err := next(ctx, sent)
-		r.count(err)
+		r.total.WithLabelValues("redis", codeOf(err)).Inc()
 		return err
 	}
 }
@@ -83,11 +76,10 @@ type once struct{ redis.Cmder }
 // NoRetry implements [redis.Cmder].
 func (o once) NoRetry() bool { return isUnknown(o.Err()) }
 
-// ProcessPipelineHook implements [redis.Hook].
 func (r requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		r.count(err)
+		r.total.WithLabelValues("redis", codeOf(err)).Inc()
 		return err
 	}
 }

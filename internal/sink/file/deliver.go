@@ -116,10 +116,6 @@ type memory struct {
 	known map[uuid.UUID]struct{}
 }
 
-func newMemory(limit int) memory {
-	return memory{limit: limit, known: make(map[uuid.UUID]struct{})}
-}
-
 func (m *memory) has(id uuid.UUID) bool {
 	_, ok := m.known[id]
 	return ok

@@ -81,7 +81,7 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 		path:   opts.Path,
 		create: opts.CreateFolder,
 		log:    cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)).With("path", opts.Path),
-		recent: newMemory(cmp.Or(opts.Remember, defaultRemember)),
+		recent: memory{limit: cmp.Or(opts.Remember, defaultRemember), known: make(map[uuid.UUID]struct{})},
 		write:  (*os.File).Write,
 		sync:   (*os.File).Sync,
 		fresh:  make(map[uuid.UUID]struct{}),
@@ -111,7 +111,4 @@ func (s *Sink) Close() error {
 	return err
 }
 
-var (
-	_ sink.Sink  = (*Sink)(nil)
-	_ sink.Ended = (*Sink)(nil)
-)
+var _ sink.Ended = (*Sink)(nil)

@@ -36,8 +36,7 @@ func explained(what string, err error) error {
 	if errors.Is(err, kerr.InvalidProducerIDMapping) {
 		return fmt.Errorf("%s: %w; %w: the transactional id has expired, or its state was lost", what, err, sink.ErrExpired)
 	}
-	var code *kerr.Error
-	if errors.As(err, &code) && advice[code] != "" {
+	if code, is := errors.AsType[*kerr.Error](err); is && advice[code] != "" {
 		return fmt.Errorf("%s: %w; %s", what, err, advice[code])
 	}
 	if errors.Is(err, io.EOF) {

@@ -132,14 +132,13 @@ func (o Options) client(more ...kgo.Opt) (*kgo.Client, error) {
 
 func (o Options) transactionalID() string { return "observerd-" + o.Sink }
 
-// partitioner has the positions in one partition, whose order is that of the commits, and
+// partitioner is a [kgo.Partitioner]: it has the positions in one partition, whose order is that of the commits, and
 // events where Java's producer has them.
 type partitioner struct {
 	kgo.Partitioner
 	positions string
 }
 
-// ForTopic implements [kgo.Partitioner].
 func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
 	if topic == p.positions {
 		return first{}
@@ -153,13 +152,12 @@ func (first) RequiresConsistency(*kgo.Record) bool { return true }
 func (first) Partition(*kgo.Record, int) int       { return 0 }
 
 // dials remembers why the last connection was not made: the client tries again for as long
-// as it may, and then says no more than that.
+// as it may, and then says no more than that. It is a [kgo.HookBrokerConnect].
 type dials struct {
 	mu  sync.Mutex
 	err error
 }
 
-// OnBrokerConnect implements [kgo.HookBrokerConnect].
 func (d *dials) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,8 +238,7 @@ func (s *Sink) transact(ctx context.Context, records func(produce func(*kgo.Reco
 	if s.broken != nil {
 		return s.broken
 	}
-	s.broken = s.attempt(ctx, records)
-	if s.broken != nil {
+	if s.broken = s.attempt(ctx, records); s.broken != nil {
 		s.abort(ctx)
 	}
 	return s.broken

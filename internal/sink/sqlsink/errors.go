@@ -47,15 +47,13 @@ const (
 
 // explained words an error: what failed, why, and what to do.
 func explained(ctx context.Context, what string, err error) error {
-	var server *pgconn.PgError
-	var connect *pgconn.ConnectError
-	switch {
+	switch server, is := errors.AsType[*pgconn.PgError](err); {
 	case ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-	case errors.As(err, &server):
+	case is:
 		text, refuses := worded(server)
 		return &serverError{text: what + ": " + text, err: err, refuses: refuses}
-	case errors.As(err, &connect): // It has a line for each attempt, and no password.
+	case errors.As(err, new(*pgconn.ConnectError)): // It has a line for each attempt, and no password.
 		return &serverError{text: what + ": " + strings.Join(strings.Fields(err.Error()), " "), err: err}
 	}
 	return fmt.Errorf("%s: %w", what, err)

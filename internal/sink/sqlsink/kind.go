@@ -73,8 +73,7 @@ func (s *settings) Opener(o sink.Options) func(context.Context, sink.Term) (sink
 // otherwise. An error does not repeat it.
 func parse(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, is := errors.AsType[*fs.PathError](err); is {
 		return nil, fmt.Errorf("a file that the URL names cannot be read: %w", file)
 	}
 	if err != nil {

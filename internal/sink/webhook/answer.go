@@ -125,19 +125,15 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return fmt.Errorf("the receiver did not answer within %v", timeout)
 	}
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, is := errors.AsType[*url.Error](err); is {
 		err = of.Err
 	}
-	var (
-		dial        *net.OpError
-		certificate *tls.CertificateVerificationError
-		record      tls.RecordHeaderError
-	)
+	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &certificate):
 		return &outage{fmt.Errorf("the receiver's certificate is not accepted: %w; set tls.ca-file, or correct the host in url", certificate.Err)}
-	case errors.As(err, &record):
+	case errors.As(err, new(tls.RecordHeaderError)):
 		return &outage{errors.New("the receiver speaks no TLS; use http:// or another port in url")}
 	case errors.As(err, &dial) && (dial.Op == "dial" || dial.Op == "proxyconnect"):
 		return &outage{fmt.Errorf("the receiver cannot be reached: %w", err)}

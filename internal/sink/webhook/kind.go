@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -172,27 +173,13 @@ func (s *settings) Probe(ctx context.Context) (findings []kind.Finding) {
 
 // connect connects to the receiver and ends the connection.
 func connect(ctx context.Context, o Options, u *url.URL) error {
-	address := net.JoinHostPort(u.Hostname(), portOf(u))
+	port, dial := "443", (&tls.Dialer{NetDialer: dialer(o), Config: o.TLS}).DialContext
 	if u.Scheme == "http" {
-		conn, err := dialer(o).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
+		port, dial = "80", dialer(o).DialContext
 	}
-	conn, err := (&tls.Dialer{NetDialer: dialer(o), Config: o.TLS}).DialContext(ctx, "tcp", address)
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
 	if err != nil {
 		return err
 	}
 	return conn.Close()
-}
-
-func portOf(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "http":
-		return "80"
-	}
-	return "443"
 }

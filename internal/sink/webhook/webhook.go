@@ -212,26 +212,25 @@ func (d *delivery) add(r *request) {
 
 // settle notes what has become of a request.
 func (d *delivery) settle(r *request, err error) {
-	var no *refusal
+	no, refused := errors.AsType[*refusal](err)
 	switch n := len(r.events); {
 	case err == nil:
 		for _, i := range r.events {
 			d.stored[i] = true
 		}
-	case errors.As(err, &no) && n > 1: // One of them is refused: which one?
+	case refused && n > 1: // One of them is refused: which one?
 		rest := &request{events: r.events[n/2:], next: r.next}
 		d.add(&request{events: r.events[: n/2 : n/2], next: rest})
 		return
-	case errors.As(err, &no):
+	case refused:
 		d.rejected[r.events[0]] = no.reason
 		d.block(r)
 	default:
-		var everybodys *outage
-		d.over = errors.As(err, &everybodys) || d.over
-		if d.failed++; d.err == nil || everybodys != nil {
+		everybodys := errors.As(err, new(*outage))
+		if d.failed++; d.err == nil || everybodys {
 			d.err = err
 		}
-		d.over = d.over || d.failed >= failures
+		d.over = d.over || everybodys || d.failed >= failures
 		d.block(r)
 	}
 	d.add(r.next)

@@ -62,17 +62,24 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 			{"lock_timeout", milliseconds(lockWait(o))},
 		}, c.names()...)...)...)
 	}
-	if slices.ContainsFunc(questions, func(q question) bool { return q.runs != "" }) {
+	runs := slices.IndexFunc(questions, func(q question) bool { return q.runs != "" }) // One at most.
+	if runs >= 0 {
 		c.kept.settled = false // What it calls may set anything.
 	}
 	for {
-		all := c.pinned(c.withPrepared(questions))
+		all := c.withPrepared(questions)
+		if at := slices.IndexFunc(all, func(q question) bool { return !q.byPath }); at >= 0 {
+			all = slices.Insert(all, at, question{sql: pinSQL, silent: true})
+		}
 		answers, err := c.send(ctx, opening, all, "COMMIT")
 		if c.notePrepared(all, err) {
 			continue
 		}
-		if err != nil {
-			return nil, c.refusal(ctx, operation, err, questions)
+		switch {
+		case err != nil && runs >= 0:
+			return nil, c.overRows(ctx, operation, err, questions[runs].runs)
+		case err != nil:
+			return nil, c.source.translate(ctx, source.Parsing, operation, err)
 		}
 		asked := make([]answer, 0, len(questions))
 		for i, q := range all {
@@ -82,14 +89,6 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		}
 		return asked, nil
 	}
-}
-
-// pinned adds what pins the path, see pinSQL.
-func (c *session) pinned(questions []question) []question {
-	if at := slices.IndexFunc(questions, func(q question) bool { return !q.byPath }); at >= 0 {
-		return slices.Insert(questions, at, question{sql: pinSQL, silent: true})
-	}
-	return questions
 }
 
 // openings is how often an opening is sent. Until it has set ours, the statement_timeout of
@@ -124,26 +123,18 @@ func (c *session) send(ctx context.Context, opening []string, questions []questi
 		if err == nil {
 			return answers[len(opening):], nil
 		}
-		var refused *pgconn.PgError
-		if len(answers) < len(opening) && errors.As(err, &refused) && refused.Code == wrongValue {
+		refused, ok := errors.AsType[*pgconn.PgError](err)
+		if ok && len(answers) < len(opening) && refused.Code == wrongValue {
 			return nil, &observer.Fault{Class: observer.ClassSettings, Code: wrongValue, Err: &Error{
 				SQLSTATE: wrongValue, text: refused.Message, advice: "it is said in the URL, for " + opening[len(answers)],
 			}}
 		}
 		// Those are BEGIN, and what sets ours.
-		stopped := !c.kept.settled && len(answers) < 2 && errors.As(err, &refused) && refused.Code == queryCanceled && ctx.Err() == nil
+		stopped := ok && !c.kept.settled && len(answers) < 2 && refused.Code == queryCanceled && ctx.Err() == nil
 		if !stopped || tries == openings || !c.rollback(ctx) {
 			return nil, err
 		}
 	}
-}
-
-// refusal words the failure of questions, of one query at most.
-func (c *session) refusal(ctx context.Context, operation string, err error, questions []question) error {
-	if n := slices.IndexFunc(questions, func(q question) bool { return q.runs != "" }); n >= 0 {
-		return c.overRows(ctx, operation, err, questions[n].runs)
-	}
-	return c.source.translate(ctx, source.Parsing, operation, err)
 }
 
 // answersOf sends what is in the pipeline and reads it to its end. Of a pipeline that
@@ -175,8 +166,7 @@ func answersOf(p *pgconn.Pipeline) ([]answer, error) {
 		if first == nil {
 			first = err
 		}
-		var refused *pgconn.PgError
-		if !errors.As(err, &refused) {
+		if _, refused := errors.AsType[*pgconn.PgError](err); !refused {
 			break
 		}
 	}

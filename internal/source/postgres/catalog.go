@@ -138,18 +138,26 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 			return relation{}, false
 		}
 		oid, modifier := parseOID(row[6]), int(count(row[14]))
-		column := source.Column{Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t"}
-		column.KeyRule, column.KeyWidth = keyRule(oid, modifier)
-		column.Encoding = encodings[kindOf(oid)]
-		r.columns = append(r.columns, column)
-		r.types = append(r.types, oid)
-		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), r.modifier(modifier))
-		r.collations[string(row[3])] = string(row[12])
-		if string(row[15]) == composite || !readsBack(oid) {
-			r.oneWay = append(r.oneWay, column.Name)
+		column := source.Column{Name: string(row[3]), Type: string(row[4]), Nullable: !yes(row[5])}
+		r.add(column, oid, modifier, string(row[15]) == composite)
+		if r.kind == foreignTable { // Its rows are another server's.
+			modifier = -1
 		}
+		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), modifier)
+		r.collations[column.Name] = string(row[12])
 	}
 	return r, true
+}
+
+// add adds a column with what its type says of it.
+func (r *relation) add(column source.Column, oid uint32, modifier int, isComposite bool) {
+	column.KeyRule, column.KeyWidth = keyRule(oid, modifier)
+	column.Encoding = encodings[kindOf(oid)]
+	r.columns = append(r.columns, column)
+	r.types = append(r.types, oid)
+	if isComposite || !readsBack(oid) {
+		r.oneWay = append(r.oneWay, column.Name)
+	}
 }
 
 // tableList are the numbers of tables as an array.
@@ -204,26 +212,19 @@ func (c *session) describeQuery(ctx context.Context, q observer.Query) (relation
 		return relation{}, err
 	}
 	for _, f := range d[0].fields {
-		column := source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true}
-		column.KeyRule, column.KeyWidth = keyRule(f.DataTypeOID, int(f.TypeModifier))
-		column.Encoding = encodings[kindOf(f.DataTypeOID)]
-		r.columns = append(r.columns, column)
-		r.types = append(r.types, f.DataTypeOID)
 		if f.TableOID != 0 {
 			r.tables = append(r.tables, strconv.FormatUint(uint64(f.TableOID), 10))
 		}
 		r.sizes[f.Name] = sizeOf(f.DataTypeOID, int(f.DataTypeSize), int(f.TypeModifier))
-		oneWay := !readsBack(f.DataTypeOID)
+		isComposite := false
 		if _, known := typeNames.TypeForOID(f.DataTypeOID); !known && slices.Contains(q.Key, f.Name) {
 			rows, err := c.rows(ctx, "look up a type", isCompositeSQL, strconv.FormatUint(uint64(f.DataTypeOID), 10))
 			if err != nil {
 				return relation{}, err
 			}
-			oneWay = oneWay || len(rows) > 0
+			isComposite = len(rows) > 0
 		}
-		if oneWay {
-			r.oneWay = append(r.oneWay, f.Name)
-		}
+		r.add(source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true}, f.DataTypeOID, int(f.TypeModifier), isComposite)
 	}
 	return r, nil
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -172,8 +171,8 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 	indexes := make([]index, len(rows))
 	for i, row := range rows {
 		indexes[i] = index{
-			unique:  string(row[0]) == "t",
-			whole:   string(row[1]) == "t",
+			unique:  yes(row[0]),
+			whole:   yes(row[1]),
 			columns: strings.Split(string(row[2]), "\x01"),
 			plain:   yes(row[3]),
 			schemas: strings.Split(string(row[4]), "\x01"),
@@ -205,9 +204,8 @@ func (c *session) keyUnique(ctx context.Context, key []string, r relation, index
 	}
 	text := source.EqualKeysSQL(r.from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")
 	answers, err := c.ask(ctx, "look for equal keys", question{sql: text, runs: text, byPath: true})
-	var refused *Error
 	switch {
-	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:
+	case hasState(err, queryCanceled):
 		return source.Unknown, nil
 	case err != nil:
 		return source.Unknown, err

@@ -30,16 +30,15 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (SQLSTATE %s", e.text, e.SQLSTATE)
+	text := e.text + " (SQLSTATE " + e.SQLSTATE
 	if e.Position > 0 {
-		fmt.Fprintf(&b, ", at character %d", e.Position)
+		text += fmt.Sprintf(", at character %d", e.Position)
 	}
-	b.WriteString(")")
+	text += ")"
 	if e.advice != "" {
-		b.WriteString("; " + e.advice)
+		text += "; " + e.advice
 	}
-	return b.String()
+	return text
 }
 
 // quotable reports whether a message holds no value of a row. Of statements that are
@@ -164,16 +163,13 @@ func (s *Source) fault(p source.Phase, operation string, refused *Error) error {
 // translate makes of a driver's error one that says what was being done, as an
 // [observer.Fault].
 func (s *Source) translate(ctx context.Context, p source.Phase, operation string, err error) error {
-	var server *pgconn.PgError
-	var mine *Error
-	var classified *observer.Fault // of the gate, for example
-	switch {
+	switch server, is := errors.AsType[*pgconn.PgError](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &classified), errors.As(err, &mine):
+	case errors.As(err, new(*observer.Fault)), errors.As(err, new(*Error)): // Of the gate, for example.
 		return fmt.Errorf("%s: %w", operation, err)
 	// A context that ends makes the server cancel: then the cause is the reason.
-	case errors.As(err, &server) && (ctx.Err() == nil || server.Code != queryCanceled):
+	case is && (ctx.Err() == nil || server.Code != queryCanceled):
 		return s.fault(p, operation, serverError(server, p))
 	case ctx.Err() != nil:
 		return source.Ended(ctx, operation)
@@ -187,11 +183,10 @@ func (s *Source) translate(ctx context.Context, p source.Phase, operation string
 // reason words a failure of the connection without the driver's own text,
 // which repeats the user and the database several times over.
 func reason(err error) string {
-	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
 	switch {
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		return "the host's name cannot be resolved"
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
@@ -250,6 +245,6 @@ const (
 )
 
 func hasState(err error, state string) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.SQLSTATE == state
+	refused, is := errors.AsType[*Error](err)
+	return is && refused.SQLSTATE == state
 }

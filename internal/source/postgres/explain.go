@@ -42,7 +42,11 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			return shown, err
 		}
 		for _, step := range p.steps {
-			top, err := c.explain(ctx, step)
+			rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + step.plain, params: step.params, runs: step.plain, byPath: true})
+			if err != nil {
+				return shown, err
+			}
+			top, err := parsePlan(rows)
 			if err == nil {
 				err = c.walk(ctx, top, 0, &shown)
 			}
@@ -55,30 +59,21 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 	})
 }
 
-func (c *session) explain(ctx context.Context, s step) (explained, error) {
-	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true})
-	if err != nil {
-		return explained{}, err
-	}
-	return parsePlan(rows)
-}
-
 // overRows words the failure of a statement that was planned or run. Both call functions
 // over values of rows: the planner asks operators about the most common ones. What the
 // server has against the statement itself it says once more where it only analyses it,
 // which is before that, and then it may be quoted. Rights are looked at after that: the
 // message of the server's own routine for them names an object of the catalogue.
 func (c *session) overRows(ctx context.Context, operation string, err error, sql string) error {
-	var server *pgconn.PgError
-	if !errors.As(err, &server) || classPrefix(server.Code) != "42" || ctx.Err() != nil {
+	server, is := errors.AsType[*pgconn.PgError](err)
+	if !is || classPrefix(server.Code) != "42" || ctx.Err() != nil {
 		return c.source.translate(ctx, source.Reading, operation, err)
 	}
 	refused := serverError(server, source.Reading)
 	if c.rollback(ctx) {
 		_, again := c.ask(ctx, operation, question{sql: sql, describe: true, byPath: true})
-		var said *Error
-		switch {
-		case errors.As(again, &said) && said.SQLSTATE == refused.SQLSTATE:
+		switch said, is := errors.AsType[*Error](again); {
+		case is && said.SQLSTATE == refused.SQLSTATE:
 			refused = said
 		case again == nil && server.Routine == rightsRoutine && server.Where == "":
 			refused = &Error{SQLSTATE: server.Code, text: server.Message}

@@ -40,35 +40,35 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil {
 		return observer.Horizon{}, err
 	}
-	p, err := s.planAfter(ctx, q, &l)
+	p, others, err := s.planAfter(ctx, q, l)
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
+	l.others = others
 	h := l.horizon(q.Overlap, p.time, s.options.Location)
 	h.Clock, h.Now = p.time.Horizon(l.now, s.options.Location), l.now
 	h.Identity, h.Undated = l.identity, source.HasUndated(q, p.selection)
 	return h, nil
 }
 
-// planAfter plans a read, and completes the look by what else brings its rows.
-func (s *Source) planAfter(ctx context.Context, q observer.Query, l *look) (plan, error) {
-	if r, ok := s.relations.unchanged(q.Table, *l); ok {
+// planAfter plans a read after a look, and returns what else brings its rows.
+func (s *Source) planAfter(ctx context.Context, q observer.Query, l look) (p plan, besides others, err error) {
+	if r, ok := s.relations.unchanged(q.Table, l); ok {
 		if p, err := newPlan(r, q); err == nil {
-			l.others = r.ownOthers()
-			return p, nil
+			return p, r.ownOthers(), nil
 		}
 	}
-	return inSession(ctx, s, func(c *session) (plan, error) {
+	p, err = inSession(ctx, s, func(c *session) (plan, error) {
 		p, err := c.plan(ctx, q, observer.Range{})
 		if err == nil && p.relation.alone() {
 			p, err = c.planAndKeep(ctx, q)
 		}
-		if err != nil || p.selection.Timestamp < 0 {
-			return p, err
+		if err == nil && p.selection.Timestamp >= 0 {
+			besides, err = c.others(ctx, p)
 		}
-		l.others, err = c.others(ctx, p)
 		return p, err
 	})
+	return p, besides, err
 }
 
 // planAndKeep looks a table up once more, behind a look in the same session: of several
@@ -94,7 +94,7 @@ func activityOf(r [][]byte) activity {
 		untraced: count(r[3]),
 		prepared: instant(r[4]),
 		youngest: instant(r[5]),
-		replica:  string(r[6]) == "t",
+		replica:  yes(r[6]),
 		replayed: instant(r[7]),
 		tracking: string(r[8]) == "on",
 	}
@@ -131,25 +131,17 @@ func (a activity) held() bool {
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
 	exact := a.exact()
 	clock, oldest := a.now, a.oldest
-	if !exact {
-		clock, overlap = source.Earlier(a.now, a.delay()), source.ClockOverlap(overlap)
-	}
 	if a.replica {
-		oldest = time.Time{} // No session writes here.
+		clock, oldest = source.Earlier(a.now, a.replayed), time.Time{} // No session writes here.
+	}
+	if !exact {
+		overlap = source.ClockOverlap(overlap)
 	}
 	at, earliest := source.OpenSince(clock, oldest, margin, overlap)
 	if a.held() {
 		return observer.Horizon{Lag: a.now.Sub(source.Earlier(at, a.prepared)), Exact: exact}
 	}
 	return observer.Horizon{Cursor: k.Horizon(at, loc), Earliest: k.Horizon(earliest, loc), Lag: a.now.Sub(at), Exact: exact}
-}
-
-// delay is the instant up to which a replica has caught up; zero elsewhere.
-func (a activity) delay() time.Time {
-	if a.replica {
-		return a.replayed
-	}
-	return time.Time{}
 }
 
 // warnings says why the horizon is not exact, and what would make it so.

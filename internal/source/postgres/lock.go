@@ -54,11 +54,7 @@ func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, e
 	case r.kind == materialized || r.kind == foreignTable:
 		return locks{all: true}, nil
 	}
-	answers, err := c.ask(ctx, "look up the tables of the query", planReads(steps)...)
-	if err != nil {
-		return locks{}, err
-	}
-	found, err := readsOf(answers)
+	found, err := c.reads(ctx, "look up the tables of the query", steps)
 	return locks{tables: lockable(found.tables)}, err
 }
 

@@ -18,26 +18,23 @@ func (s *Source) beforeConnect(ctx context.Context, c *pgx.ConnConfig) error {
 	return err
 }
 
-// logon hears from the driver how a logon has ended.
+// logon is a [pgx.ConnectTracer]: it hears from the driver how a logon has ended.
 type logon struct {
 	source *Source
 	ended  func(error)
 }
 
-// TraceConnectStart implements [pgx.ConnectTracer].
 func (logon) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
 	return ctx
 }
 
-// TraceConnectEnd implements [pgx.ConnectTracer].
 func (l logon) TraceConnectEnd(ctx context.Context, d pgx.TraceConnectEndData) {
 	l.ended(l.source.translate(ctx, source.Connecting, "connect", d.Err))
 }
 
-// TraceQueryStart implements [pgx.QueryTracer], as the driver demands.
+// TraceQueryStart makes it a [pgx.QueryTracer], as the driver demands.
 func (logon) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }
 
-// TraceQueryEnd implements [pgx.QueryTracer].
 func (logon) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

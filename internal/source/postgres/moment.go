@@ -46,15 +46,6 @@ func (p plan) formats(conn *pgconn.PgConn) (formats []int16) {
 	return formats
 }
 
-// numbered tells for each column whether it comes as a number.
-func numbered(fields []pgconn.FieldDescription) []bool {
-	columns := make([]bool, len(fields))
-	for i, f := range fields {
-		columns[i] = f.Format == pgx.BinaryFormatCode
-	}
-	return columns
-}
-
 // moment reads a timestamp that came as a number.
 func moment(value []byte) int64 { return int64(binary.BigEndian.Uint64(value)) }
 

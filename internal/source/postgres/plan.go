@@ -136,7 +136,9 @@ func newPlan(r relation, q observer.Query) (plan, error) {
 			return plan{}, err
 		}
 	}
-	if p.keyIsPlain() {
+	// The server compares the whole key with its text, by operators of its own. Those of other
+	// types, such as of an extension, may be in any schema.
+	if keyOneWay(r, s) == "" && !slices.ContainsFunc(s.Key, func(i int) bool { return p.types[i] >= firstOther }) {
 		p.ties = p.orderID(s.TieOrder())
 	}
 	return p, nil
@@ -144,12 +146,6 @@ func newPlan(r relation, q observer.Query) (plan, error) {
 
 // firstOther is the first number of a type that is not the server's own.
 const firstOther = 16384
-
-// keyIsPlain reports whether the server compares the whole key with its text, by operators
-// of its own. Those of other types, such as of an extension, may be in any schema.
-func (p plan) keyIsPlain() bool {
-	return keyOneWay(p.relation, p.selection) == "" && !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
-}
 
 // isSingle reports whether it is one statement that needs no settings of its own.
 func (p plan) isSingle() bool { return len(p.steps) == 1 && p.order == nil }

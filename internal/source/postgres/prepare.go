@@ -41,16 +41,22 @@ func statementName(text string) string {
 // maxPrepared is how many statements a session prepares: each takes memory of the server.
 const maxPrepared = 32
 
+// prepares reports whether the session prepares a read: the single statement of a table that
+// polls read again and again.
+func (c *session) prepares(p plan) bool {
+	known := p.relation.kind == 'r' && p.relation.stamp != ""
+	return known && p.repeats && p.isSingle() && c.kept.settled && c.choosesPlans() && !c.source.unprepared.Load()
+}
+
 // prepareRead returns the name of a read that a settled session has prepared, or is empty
 // where it does not. The server still plans it for the values of each read, as the session
 // says: once it took the plan for any, which reads a third of the table. The stamp of the
 // table is a part of the name: a statement keeps its columns as they were.
 func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string, err error) {
-	if !c.kept.settled || !c.choosesPlans() || !p.repeats || !p.isSingle() || p.relation.kind != 'r' || p.relation.stamp == "" || c.source.unprepared.Load() {
-		return "", nil
-	}
 	name = statementName(s.sql + p.relation.stamp)
 	switch {
+	case !c.prepares(p):
+		return "", nil
 	case c.kept.prepared[name]:
 		return name, nil
 	case len(c.kept.prepared) >= maxPrepared:

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -50,7 +51,7 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range)
 	}), nil
 }
 
-// rows are the results of a read.
+// rows are the results of a read: a [source.Result], and a [source.Restarter].
 type rows struct {
 	cells
 	source  *Source
@@ -66,7 +67,7 @@ type rows struct {
 	cancel context.CancelFunc
 }
 
-// Open implements [source.Result]: it waits for the first answer to a statement. The
+// Open waits for the first answer to a statement. The
 // first statement is the first query of the transaction, and makes the snapshot: by
 // then the tables are locked for us, by LOCK TABLE or the planning of a single statement.
 func (r *rows) Open(ctx context.Context, n int) error {
@@ -91,11 +92,14 @@ func (r *rows) Open(ctx context.Context, n int) error {
 		r.forget(errChanged)
 		return errChanged
 	}
-	r.numbered = numbered(fields)
+	r.numbered = r.numbered[:0]
+	for _, f := range fields {
+		r.numbered = append(r.numbered, f.Format == pgx.BinaryFormatCode)
+	}
 	return nil
 }
 
-// Begin implements [source.Restarter]: it opens the transaction, where the read needs one. After a lock, the columns
+// Begin opens the transaction, where the read needs one. After a lock, the columns
 // of the plan are known already, so the plan stays. What the server would let us read but not lock is
 // read without locks from then on.
 func (r *rows) Begin(ctx context.Context) (err error) {
@@ -118,7 +122,6 @@ func (r *rows) Begin(ctx context.Context) (err error) {
 	}
 }
 
-// Next implements [source.Result].
 func (r *rows) Next(context.Context) (bool, error) {
 	if r.reader == nil { // It had no columns.
 		return false, nil
@@ -172,13 +175,12 @@ func (r *rows) refused(err error) error {
 	return err
 }
 
-// Failed implements [source.Result].
 func (r *rows) Failed(ctx context.Context, err error) error {
 	return r.source.translate(ctx, source.Reading, "read rows", err)
 }
 
-// Close implements [source.Result]. A statement that was not read to its end costs its
-// connection: the server would send the rest of it first.
+// Close ends the read. A statement that was not read to its end costs its connection: the
+// server would send the rest of it first.
 func (r *rows) Close(context.Context) (err error) {
 	if r.reader != nil {
 		r.cancel()
@@ -191,7 +193,6 @@ func (r *rows) Close(context.Context) (err error) {
 	return err
 }
 
-// Leave implements [source.Restarter].
 func (r *rows) Leave() {
 	if r.session != nil {
 		r.session.end(r.parent)
@@ -199,7 +200,7 @@ func (r *rows) Leave() {
 	}
 }
 
-// cells are the values of a row, in PostgreSQL's text form.
+// cells are the values of a row, in PostgreSQL's text form: [source.Cells].
 type cells struct {
 	plan     plan
 	location *time.Location
@@ -211,7 +212,6 @@ type cells struct {
 	cursor   []byte
 }
 
-// Left implements [source.Cells].
 func (c *cells) Left() source.Left {
 	if !c.plan.leaves {
 		return 0
@@ -219,10 +219,8 @@ func (c *cells) Left() source.Left {
 	return source.ReadLeft(c.values[len(c.values)-1])
 }
 
-// KeyText implements [source.Cells].
 func (c *cells) KeyText(i int) []byte { return c.textOf(i) }
 
-// Append implements [source.Cells].
 func (c *cells) Append(b *source.Builder, i int) {
 	text := c.textOf(i)
 	if c.ascii && slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf }) {
@@ -242,7 +240,6 @@ func (c *cells) textOf(i int) []byte {
 	return c.text
 }
 
-// Cursor implements [source.Cells].
 func (c *cells) Cursor(i int) ([]byte, time.Time, string) {
 	switch {
 	case c.values[i] == nil:

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -35,26 +36,24 @@ type reads struct {
 	function string
 }
 
-// planReads lets the planner say what is read; all of it is one transaction's,
+// reads lets the planner say what is read; all of it is one transaction's,
 // in which nothing else is locked.
-func planReads(steps []step) []question {
+func (c *session) reads(ctx context.Context, operation string, steps []step) (found reads, err error) {
 	var questions []question
 	for _, s := range steps {
 		questions = append(questions, question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true})
 	}
-	return append(questions, question{sql: tablesSQL})
-}
-
-// readsOf takes the answers to planReads.
-func readsOf(answers []answer) (reads, error) {
-	var found reads
+	answers, err := c.ask(ctx, operation, append(questions, question{sql: tablesSQL})...)
+	if err != nil {
+		return reads{}, err
+	}
 	plans, tables := answers[:len(answers)-1], answers[len(answers)-1]
 	for _, a := range plans {
 		top, err := parsePlan(a.rows)
 		if err != nil {
 			return reads{}, err
 		}
-		keepFirst(&found.function, top.function())
+		found.function = cmp.Or(found.function, top.function())
 	}
 	for _, row := range tables.rows {
 		found.tables = append(found.tables, table{
@@ -99,11 +98,7 @@ func (c *session) others(ctx context.Context, p plan) (others, error) {
 	if p.relation.alone() {
 		return p.relation.ownOthers(), nil
 	}
-	answers, err := c.ask(ctx, "look through the query", planReads(p.steps)...)
-	if err != nil {
-		return others{}, err
-	}
-	found, err := readsOf(answers)
+	found, err := c.reads(ctx, "look through the query", p.steps)
 	return othersOf(found), err
 }
 
@@ -117,21 +112,14 @@ func othersOf(found reads) others {
 	for _, t := range found.tables {
 		switch {
 		case t.kind == foreignTable:
-			keepFirst(&o.foreign, t.name)
+			o.foreign = cmp.Or(o.foreign, t.name)
 		case t.kind == materialized:
-			keepFirst(&o.materialized, t.name)
+			o.materialized = cmp.Or(o.materialized, t.name)
 		case t.replicated:
-			keepFirst(&o.replicated, t.name)
+			o.replicated = cmp.Or(o.replicated, t.name)
 		}
 	}
 	return o
-}
-
-// keepFirst keeps the first name that there is.
-func keepFirst(first *string, name string) {
-	if *first == "" {
-		*first = name
-	}
 }
 
 // warnings says what the overlap has to be longer than.

@@ -143,23 +143,34 @@ func local(settings ...setting) []string {
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// settle gives a session the settings of reads for as long as it lasts, and the name of the
-// observer, and reports whether it has them. It does so only where the process of the server
-// that answers is the one that the login has named: a pooler names another one.
+// settle gives a session the settings of reads and the name of the observer, and reports
+// whether it has them.
 func (c *session) settle(ctx context.Context, stream string) (settled bool, err error) {
 	name := sessionName(cmp.Or(stream, c.source.options.Name))
 	switch {
 	case c.kept.pooled:
 		return false, nil
-	case c.kept.settled && name == c.kept.name:
-		return true, nil
-	case c.kept.settled:
-		if _, err := c.conn.Exec(ctx, "SET application_name = "+literal(name)).ReadAll(); err != nil {
-			return false, c.source.translate(ctx, source.Parsing, "name the session", err)
-		}
-		c.kept.name = name
-		return true, nil
+	case !c.kept.settled:
+		return c.setUp(ctx, name)
+	case name != c.kept.name:
+		return true, c.rename(ctx, name)
 	}
+	return true, nil
+}
+
+// rename names a settled session after another observer.
+func (c *session) rename(ctx context.Context, name string) error {
+	_, err := c.conn.Exec(ctx, "SET application_name = "+literal(name)).ReadAll()
+	if err == nil {
+		c.kept.name = name
+	}
+	return c.source.translate(ctx, source.Parsing, "name the session", err)
+}
+
+// setUp gives a session the settings of reads for as long as it lasts. It does so only where
+// the process of the server that answers is the one that the login has named: a pooler names
+// another one.
+func (c *session) setUp(ctx context.Context, name string) (settled bool, err error) {
 	settings := append(c.forms(),
 		setting{"application_name", name},
 		setting{"default_transaction_isolation", "read committed"},
@@ -176,11 +187,10 @@ func (c *session) settle(ctx context.Context, stream string) (settled bool, err 
 	}
 	sql := fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID())
 	answers, err := c.send(ctx, []string{"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE"}, []question{{sql: sql}}, "COMMIT")
-	var refused *pgconn.PgError
-	switch {
-	case errors.As(err, &refused) && !c.conn.IsClosed():
+	if _, refused := errors.AsType[*pgconn.PgError](err); refused && !c.conn.IsClosed() {
 		return false, nil // A transaction that sets it says so better.
-	case err != nil:
+	}
+	if err != nil {
 		return false, c.source.translate(ctx, source.Parsing, "set up the session", err)
 	}
 	c.kept.settled = string(answers[0].rows[0][0]) != "0"

@@ -54,15 +54,6 @@ func sizeOf(oid uint32, length, modifier int) size {
 	return sizeText
 }
 
-// modifier is that of a column, unless it has no effect: the rows of a foreign table
-// are another server's.
-func (r relation) modifier(declared int) int {
-	if r.kind == foreignTable {
-		return -1
-	}
-	return declared
-}
-
 // fits writes the condition that a value is no longer than most, and its length. Both
 // are called by their schema, like all that a statement adds to a query.
 func (s size) fits(value string, most int) (fits, length string) {
@@ -81,7 +72,7 @@ func (s size) fits(value string, most int) (fits, length string) {
 	return fmt.Sprintf("pg_catalog.pg_column_size(%s) OPERATOR(pg_catalog.<=) %d", value, stored(most)), length
 }
 
-// dialect is that of reads. The zero value looks at no lengths.
+// dialect is the [source.Dialect] of reads. The zero value looks at no lengths.
 type dialect struct {
 	source.Standard
 	sizes map[string]size
@@ -92,7 +83,6 @@ type dialect struct {
 	schemas map[string]string
 }
 
-// Column implements [source.Dialect].
 func (d dialect) Column(c source.Column, qualified string) string {
 	if !d.named || d.sizes[c.Name] == sizeShort {
 		return qualified
@@ -100,12 +90,10 @@ func (d dialect) Column(c source.Column, qualified string) string {
 	return "l." + source.Quote(c.Name)
 }
 
-// Size implements [source.Dialect].
 func (d dialect) Size(c source.Column, qualified string, most int) (fits, length string) {
 	return d.sizes[c.Name].fits(d.Column(c, qualified), most)
 }
 
-// Operator implements [source.Dialect].
 func (d dialect) Operator(operator string, left source.Column) string {
 	schema := d.schema(left)
 	if schema != builtin {

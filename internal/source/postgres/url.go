@@ -31,7 +31,10 @@ func parseURL(text string) (*pgxpool.Config, error) {
 	}
 	// The message names the setting, or the file that cannot be read, and is safe
 	// unless the password is part of it.
-	reason := innermost(err)
+	reason := source.RootCause(err)
+	if file, is := errors.AsType[*fs.PathError](err); is {
+		reason = file
+	}
 	if leaks(parsed, reason.Error()) {
 		return nil, errURL
 	}
@@ -49,15 +52,6 @@ func readPassfile(config *pgxpool.Config, path string) error {
 		return err
 	}
 	return f.Close()
-}
-
-// innermost is the error of a file, or that in which all others are wrapped.
-func innermost(err error) error {
-	var file *fs.PathError
-	if errors.As(err, &file) {
-		return file
-	}
-	return source.RootCause(err)
 }
 
 func leaks(u *url.URL, message string) bool {

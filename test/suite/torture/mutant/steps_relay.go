@@ -16,13 +16,13 @@ const (
 func storeBeforeOffset() Step {
 	return Step{
 		What: "the offset moves before the sink has stored the batch",
-		Edits: []Edit{{relayFile, "\tstored, rejected, err := t.hand(ctx, slices.Concat(wanted...))\n", `	for i := range next {
+		Edits: []Edit{{relayFile, "\tstored, rejected, err := t.offer(ctx, slices.Concat(wanted...), t.sink.Deliver)\n", `	for i := range next {
 		t.unsettled = append(t.unsettled, events.Step{After: next[i].after, Events: next[i].events})
 	}
 	if err := t.settle(ctx); err != nil {
 		return 0, nil, err
 	}
-	stored, rejected, err := t.hand(ctx, slices.Concat(wanted...))
+	stored, rejected, err := t.offer(ctx, slices.Concat(wanted...), t.sink.Deliver)
 `}},
 	}
 }
