@@ -29,6 +29,25 @@ func newBed(ctx context.Context) (bed *testbed.Testbed, remove func(), err error
 	return bed, remove, nil
 }
 
+// startNodes starts nodes with one configuration. stop stops those that were started.
+func startNodes(ctx context.Context, bed *testbed.Testbed, c daemon.Config, n int) (nodes []*daemon.Process, stop func() error, err error) {
+	stop = func() (err error) {
+		for _, p := range nodes {
+			err = errors.Join(err, testbed.Stop(ctx, p))
+		}
+		return err
+	}
+	for i := range n {
+		c.Node = fmt.Sprint("node-", i+1)
+		p, err := bed.Start(ctx, "nodes", c)
+		if err != nil {
+			return nodes, stop, err
+		}
+		nodes = append(nodes, p)
+	}
+	return nodes, stop, nil
+}
+
 // live lets the daemon run for that long.
 func live(ctx context.Context, p *daemon.Process, long time.Duration) error {
 	timer := time.NewTimer(long)

@@ -61,13 +61,10 @@ func measureIdleNodes(ctx context.Context, s *suite) (_ []figure, err error) {
 		return nil, err
 	}
 	c.Interval = time.Second
-	nodes := make([]*daemon.Process, s.nodes)
-	for i := range nodes {
-		c.Node = fmt.Sprint("node-", i+1)
-		if nodes[i], err = bed.Start(ctx, "idle", c); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, testbed.Stop(ctx, nodes[i])) }()
+	nodes, stop, err := startNodes(ctx, bed, c, s.nodes)
+	defer func() { err = errors.Join(err, stop()) }()
+	if err != nil {
+		return nil, err
 	}
 	if err := testbed.Sees(ctx, nodes); err != nil {
 		return nil, err

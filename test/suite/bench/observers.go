@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
@@ -48,13 +47,10 @@ func measureManyObservers(ctx context.Context, s *suite) (_ []figure, err error)
 	for i := range s.observers {
 		c.Observers = append(c.Observers, fmt.Sprintf("{id: o%[1]d, type: order, source: warehouse, table: orders_%[1]d, key: id, timestamp: updated_at}", i+1))
 	}
-	nodes := make([]*daemon.Process, 2)
-	for i := range nodes {
-		c.Node = fmt.Sprint("node-", i+1)
-		if nodes[i], err = bed.Start(ctx, "many", c); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, testbed.Stop(ctx, nodes[i])) }()
+	nodes, stop, err := startNodes(ctx, bed, c, 2)
+	defer func() { err = errors.Join(err, stop()) }()
+	if err != nil {
+		return nil, err
 	}
 	parts, server, err := s.measureNodes(ctx, nodes, s.idle/4, source)
 	if err != nil {
