@@ -46,53 +46,44 @@ func (a *activity) hold(why string) {
 
 // activity reads what is open on the server.
 func (c *session) activity(ctx context.Context) (activity, error) {
-	v, err := c.variables(ctx)
-	if err != nil {
-		return activity{}, err
-	}
-	a := activity{identity: v.identity()}
-	if v.cluster() {
-		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")
-	}
-	switch engine, err := c.foreignEngine(ctx); {
-	case err != nil:
-		return activity{}, err
-	case engine != "":
-		a.fallBack("The server has the engine " + engine + ", which does not show its transactions: the horizon is the clock less the overlap.")
-	}
 	if err := c.snapshot(ctx); err != nil {
 		return activity{}, err
 	}
-	err = c.readOpen(ctx, &a)
-	return a, errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT"), c.replication(ctx, &a, v.readOnly()))
+	s, err := c.freshState(ctx)
+	if err = errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT")); err != nil {
+		return activity{}, err
+	}
+	a := activity{identity: s.settings.identity(), now: s.now, grain: s.grain, replica: s.replica}
+	if s.settings.cluster() {
+		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")
+	}
+	if s.engine != "" {
+		a.fallBack("The server has the engine " + s.engine + ", which does not show its transactions: the horizon is the clock less the overlap.")
+	}
+	switch {
+	case c.conn.blind:
+		a.fallBack("Transactions of other accounts are hidden, so the horizon is the clock less the overlap. GRANT PROCESS ON *.* to the account that reads.")
+	case !s.fresh:
+		a.stale, a.warnings = true, append(a.warnings, "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions; the low-water mark does not move until it does.")
+	default:
+		a.count(s.running, s.open)
+		if err := c.countPrepared(ctx, &a, s.open); err != nil {
+			return activity{}, err
+		}
+	}
+	return a, c.replication(ctx, &a, s.settings.readOnly())
 }
 
-func (c *session) readOpen(ctx context.Context, a *activity) error {
-	seen, err := c.processes(ctx)
-	if err != nil {
-		return err
-	}
-	a.now, a.grain, a.replica = seen.now, seen.grain, seen.replica
-	open, err := c.transactions(ctx)
-	switch {
-	case errors.Is(err, errHidden):
-		a.fallBack("Transactions of other accounts are hidden, so the horizon is the clock less the overlap. GRANT PROCESS ON *.* to the account that reads.")
+// countPrepared asks for two-phase transactions where one of those that are open has no session.
+func (c *session) countPrepared(ctx context.Context, a *activity, open []transaction) error {
+	if !writes(open, noThread) {
 		return nil
-	case errors.Is(err, errStale):
-		a.stale, a.warnings = true, append(a.warnings, "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions; the low-water mark does not move until it does.")
-		return nil
-	case err != nil:
-		return err
 	}
-	a.count(seen.running, open)
-	if writes(open, noThread) {
-		left, err := c.prepared(ctx)
-		if left {
-			a.hold("A prepared (two-phase) transaction was left open; the low-water mark does not move until it ends.")
-		}
-		return err
+	left, err := c.prepared(ctx)
+	if left {
+		a.hold("A prepared (two-phase) transaction was left open; the low-water mark does not move until it ends.")
 	}
-	return nil
+	return err
 }
 
 // count counts the transactions, and the statements that may write: all but those of

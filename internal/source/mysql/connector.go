@@ -158,6 +158,8 @@ type conn struct {
 	id      uint64
 	peer    string
 	mariadb bool
+	// blind says that the account may not see the transactions of others.
+	blind bool
 }
 
 // prepare sets the session up and learns who has answered.

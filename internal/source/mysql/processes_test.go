@@ -13,7 +13,7 @@ import (
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
-// process is a row of processStatement.
+// process is a row of processSQL, but for its kind.
 func process(own, thread, user, command, age string) [][]byte {
 	row := make([][]byte, 0, 6)
 	for _, cell := range []string{"2026-11-22 10:00:00.500000", own, thread, user, command, age} {
@@ -84,7 +84,7 @@ func TestProcessesOfAServer(t *testing.T) {
 	stranger := knock(t, address)
 	for _, mariadb := range []bool{true, false} {
 		c.conn.mariadb = mariadb
-		find := func(p processes) *running {
+		find := func(p state) *running {
 			for _, s := range p.running {
 				if s.thread == thread {
 					return &s
@@ -95,7 +95,7 @@ func TestProcessesOfAServer(t *testing.T) {
 		deadline := time.Now().Add(20 * time.Second)
 		for {
 			asked := time.Now()
-			p, err := c.processes(t.Context())
+			p, err := c.state(t.Context())
 			slip := time.Since(asked) // The clock is that of the look's beginning, an age need not be.
 			if err != nil || time.Now().After(deadline) {
 				t.Fatalf("MariaDB %t: %+v, %v, want thread %s among them", mariadb, p, err, thread)
@@ -120,7 +120,7 @@ func TestProcessesOfAServer(t *testing.T) {
 // clock is the clock of the server.
 func clock(t *testing.T, c *session) time.Time {
 	t.Helper()
-	p, err := c.processes(t.Context())
+	p, err := c.state(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package mysql
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -11,20 +9,9 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// processSQL is run first, and the clock is that of its beginning: a statement
-// that it does not see began later, or is a transaction by then. Sleeping
-// connections run nothing; what replication runs is judged by its delay.
-const (
-	processSQL = `
-SELECT CAST(UTC_TIMESTAMP(6) AS CHAR), p.id = CONNECTION_ID(), p.id, p.user, p.command, CAST(%s AS CHAR)
-FROM information_schema.processlist p
-WHERE p.command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')`
-	mariadbAge = `p.time_ms / 1000`
-	// mysqlAge is of whole seconds by the clock, between which a statement may
-	// begin: it seems up to mysqlGrain older than it is, and never younger.
-	mysqlAge   = `p.time + 1`
-	mysqlGrain = 2 * time.Second
-)
+// mysqlGrain: an age of MySQL is of whole seconds by the clock, between which a statement may
+// begin. It seems up to mysqlGrain older than it is, and never younger.
+const mysqlGrain = 2 * time.Second
 
 // running is a statement that runs.
 type running struct {
@@ -42,26 +29,7 @@ type processes struct {
 	replica bool
 }
 
-func (c *session) processes(ctx context.Context) (processes, error) {
-	rows, err := c.rows(ctx, "read running statements", processStatement(c.conn.mariadb))
-	if err != nil {
-		return processes{}, err
-	}
-	p, err := processesOf(rows)
-	if !c.conn.mariadb {
-		p.grain = mysqlGrain
-	}
-	return p, err
-}
-
-func processStatement(mariadb bool) string {
-	if mariadb {
-		return fmt.Sprintf(processSQL, mariadbAge)
-	}
-	return fmt.Sprintf(processSQL, mysqlAge)
-}
-
-// processesOf reads the rows of processStatement. Our own must be among them, as
+// processesOf reads rows of [processSQL]. Our own must be among them, as
 // it is for any account.
 func processesOf(rows [][][]byte) (processes, error) {
 	var p processes
