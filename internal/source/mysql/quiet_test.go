@@ -43,5 +43,5 @@ func TestQuietPoll(t *testing.T) {
 	url := mariatest.Start(t, mariatest.Options{}).New(t)
 	exec(t, connect(t, url), eventsTable+`; INSERT INTO events VALUES (1, NOW(6)), (2, NOW(6))`)
 	proxied, taken := recorded(t, url)
-	sourcetest.QuietPolls(t, open(t, mysql.Options{URL: proxied}), events(), 11, 11, taken)
+	sourcetest.QuietPolls(t, open(t, mysql.Options{URL: proxied}), events(), 6, 6, taken)
 }

@@ -8,18 +8,25 @@ import (
 )
 
 // sharedActivity is what a source has read last of the open transactions of its
-// server. A read takes a tenth of a second, during which no other session may read
-// them (see cacheAge), so the observers of a source share it.
+// server. A read keeps all sessions from reading them anew for a tenth of a second (see
+// cacheAge), so the observers of a source share it, also for as long as that: whoever asks
+// within it would have to wait, and a horizon that is a little older is as safe.
 type sharedActivity struct {
 	*source.Together[struct{}, activity]
 	// settled is the instant before which nothing was open any more when the server
 	// showed its transactions last; zero where it has not yet.
 	settled time.Time
+	// last was read at that time, if it is to be shared.
+	last activity
+	at   time.Time
 }
 
-// activity returns what was open at a moment after the call.
+// activity returns what was open at a moment after the call, or up to cacheAge before it.
 func (s *Source) activity(ctx context.Context) (activity, error) {
 	return s.shared.Ask(ctx, struct{}{}, func(ctx context.Context, _ []struct{}) (activity, error) {
+		if time.Since(s.shared.at) < cacheAge {
+			return s.shared.last, nil
+		}
 		a, err := s.readActivity(ctx)
 		if err == nil {
 			s.shared.keep(&a)
@@ -38,6 +45,7 @@ func (shared *sharedActivity) keep(a *activity) {
 		a.open(shared.settled, false)
 	case !a.held && !a.inexact:
 		shared.settled = source.Earlier(a.now.Add(-a.grain), a.oldest)
+		shared.last, shared.at = *a, time.Now()
 	}
 }
 
