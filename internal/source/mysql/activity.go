@@ -8,7 +8,6 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // activity is what the server says of its open transactions.
@@ -67,23 +66,11 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 		a.stale, a.warnings = true, append(a.warnings, "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions; the low-water mark does not move until it does.")
 	default:
 		a.count(s.running, s.open)
-		if err := c.countPrepared(ctx, &a, s.open); err != nil {
-			return activity{}, err
+		if writes(s.open, noThread) {
+			err = c.prepared(ctx, &a)
 		}
 	}
-	return a, c.replication(ctx, &a, s.settings.readOnly())
-}
-
-// countPrepared asks for two-phase transactions where one of those that are open has no session.
-func (c *session) countPrepared(ctx context.Context, a *activity, open []transaction) error {
-	if !writes(open, noThread) {
-		return nil
-	}
-	left, err := c.prepared(ctx)
-	if left {
-		a.hold("A prepared (two-phase) transaction was left open; the low-water mark does not move until it ends.")
-	}
-	return err
+	return a, errors.Join(err, c.replication(ctx, &a, s.settings.readOnly()))
 }
 
 // count counts the transactions, and the statements that may write: all but those of
@@ -127,13 +114,6 @@ func earlier(t, other time.Time) time.Time {
 		return other
 	}
 	return source.Earlier(t, other)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if !wait.For(ctx, d) {
-		return source.Ended(ctx, "read open transactions")
-	}
-	return nil
 }
 
 func codeOf(err error) string {

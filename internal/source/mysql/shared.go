@@ -13,10 +13,8 @@ import (
 // within it would have to wait, and a horizon that is a little older is as safe.
 type sharedActivity struct {
 	*source.Together[struct{}, activity]
-	// settled is the instant before which nothing was open any more when the server
-	// showed its transactions last; zero where it has not yet.
-	settled time.Time
-	// last was read at that time, if it is to be shared.
+	// last is what was read at that time, when the server showed its transactions last; zero
+	// where it has not yet.
 	last activity
 	at   time.Time
 }
@@ -39,12 +37,11 @@ func (s *Source) activity(ctx context.Context) (activity, error) {
 // may be open since the moment when it showed them last.
 func (shared *sharedActivity) keep(a *activity) {
 	switch {
-	case a.stale && shared.settled.IsZero():
+	case a.stale && shared.at.IsZero():
 		a.held = true
 	case a.stale:
-		a.open(shared.settled, false)
+		a.open(source.Earlier(shared.last.now.Add(-shared.last.grain), shared.last.oldest), false)
 	case !a.held && !a.inexact:
-		shared.settled = source.Earlier(a.now.Add(-a.grain), a.oldest)
 		shared.last, shared.at = *a, time.Now()
 	}
 }

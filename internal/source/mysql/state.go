@@ -6,8 +6,13 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // A server is asked for its state in parts, whose rows say first what they are of. MariaDB runs
@@ -75,7 +80,18 @@ const (
 	// noThread is the thread of a prepared transaction whose session is gone, and
 	// of the server's own.
 	noThread = "0"
+	// mysqlGrain: an age of MySQL is of whole seconds by the clock, between which a statement may
+	// begin. It seems up to mysqlGrain older than it is, and never younger.
+	mysqlGrain = 2 * time.Second
 )
+
+// running is a statement that runs.
+type running struct {
+	thread string
+	// started is zero where it cannot be read. A thread that is just getting a
+	// statement seems as old as the sleep that it was in.
+	started time.Time
+}
 
 // transaction is one that is open.
 type transaction struct {
@@ -89,8 +105,11 @@ type transaction struct {
 type state struct {
 	settings variables
 	engine   string // one that does not show its transactions; empty for none
-	processes
-	open []transaction
+	now      time.Time
+	grain    time.Duration
+	running  []running
+	replica  bool // threads of replication run
+	open     []transaction
 	// fresh says that open is of this moment: our own transaction runs the statement that asks.
 	fresh bool
 }
@@ -128,15 +147,16 @@ func (c *session) state(ctx context.Context) (state, error) {
 	return s, err
 }
 
-func stateOf(rows [][][]byte, nonce string) (s state, err error) {
-	s.settings = make(variables)
-	var running [][][]byte
+// stateOf reads the rows of a state. Our own statement must be among them, as it is for any
+// account.
+func stateOf(rows [][][]byte, nonce string) (state, error) {
+	s := state{settings: make(variables)}
 	for _, row := range rows {
 		switch string(row[0]) {
 		case "engine":
 			s.engine = string(row[1])
 		case "process":
-			running = append(running, row[1:])
+			s.addProcess(row[1:])
 		case "transaction":
 			s.open = append(s.open, transaction{string(row[1]), instant(row[3]), string(row[2]) != "1"})
 			s.fresh = s.fresh || strings.Contains(string(row[4]), nonce)
@@ -144,8 +164,25 @@ func stateOf(rows [][][]byte, nonce string) (s state, err error) {
 			s.settings.add(row)
 		}
 	}
-	s.processes, err = processesOf(running)
-	return s, err
+	if s.now.IsZero() {
+		return state{}, &observer.Fault{Class: observer.ClassDriver, Err: errors.New("read running statements: our own is not among them")}
+	}
+	return s, nil
+}
+
+func (s *state) addProcess(row [][]byte) {
+	s.now = instant(row[0])
+	switch user := string(row[3]); {
+	case string(row[1]) == "1", user == "unauthenticated user":
+	case user == "system user", strings.HasPrefix(string(row[4]), "Slave_"):
+		s.replica = true
+	default:
+		r := running{thread: string(row[2])}
+		if age, err := strconv.ParseFloat(string(row[5]), 64); err == nil {
+			r.started = s.now.Add(-time.Duration(age * float64(time.Second)))
+		}
+		s.running = append(s.running, r)
+	}
 }
 
 // freshState asks until the answer is new: in a new one, our own transaction runs
@@ -163,23 +200,25 @@ func (c *session) freshState(ctx context.Context) (state, error) {
 		return s, err
 	}
 	for range maxReads {
-		if err = pause(ctx, cacheAge+5*time.Millisecond+mathrand.N(cacheAge)/10); err == nil {
-			s, err = c.state(ctx)
+		if !wait.For(ctx, cacheAge+5*time.Millisecond+mathrand.N(cacheAge)/10) {
+			err = source.Ended(ctx, "read open transactions")
+			break
 		}
-		if err != nil || s.fresh {
+		if s, err = c.state(ctx); err != nil || s.fresh {
 			break
 		}
 	}
 	return s, errors.Join(err, c.exec(ctx, "take turns", "DO RELEASE_LOCK('"+turnLock+"')"))
 }
 
-// prepared reports whether there are two-phase transactions. Those that a session
+// prepared holds the mark where there are two-phase transactions. Those that a session
 // still holds show their beginning like all others; one that was left behind
 // may have been recovered by a restart. Without the right to ask, there are.
-func (c *session) prepared(ctx context.Context) (bool, error) {
+func (c *session) prepared(ctx context.Context, a *activity) error {
 	rows, err := c.rows(ctx, "read prepared transactions", "XA RECOVER")
-	if codeOf(err) != "" {
-		return true, nil
+	if refused := codeOf(err) != ""; refused || len(rows) > 0 {
+		a.hold("A prepared (two-phase) transaction was left open; the low-water mark does not move until it ends.")
+		return nil
 	}
-	return len(rows) > 0, err
+	return err
 }
