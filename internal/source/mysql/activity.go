@@ -102,18 +102,10 @@ func (a *activity) open(t time.Time, certain bool) {
 		a.hold("The server does not say when a transaction or statement began; the low-water mark does not move until that ends.")
 		return
 	}
-	a.oldest = earlier(a.oldest, t)
+	a.oldest = source.Earlier(t, a.oldest)
 	if certain {
-		a.certain = earlier(a.certain, t)
+		a.certain = source.Earlier(t, a.certain)
 	}
-}
-
-// earlier returns the earlier of two instants, the first of which may be zero, for none.
-func earlier(t, other time.Time) time.Time {
-	if t.IsZero() {
-		return other
-	}
-	return source.Earlier(t, other)
 }
 
 func codeOf(err error) string {

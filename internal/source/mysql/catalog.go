@@ -21,12 +21,7 @@ type relation struct {
 	columns       []source.Column
 	collations    map[string]string // of the columns of a table that hold text
 	lengths       map[string]int    // of those, and of such that hold bytes, at most
-}
-
-// description is what the catalogue says of a table, which was asked for at that time.
-type description struct {
-	relation relation
-	at       time.Time
+	asked         time.Time         // when the catalogue was asked for a table
 }
 
 // freshFor is for how long a description is good enough for a read: a poll reads at once.
@@ -35,20 +30,20 @@ const freshFor = 100 * time.Millisecond
 // justDescribed returns a table as a horizon has found it.
 func (s *Source) justDescribed(table string) (relation, bool) {
 	known, _ := s.described.Load(table)
-	d, ok := known.(description)
-	return d.relation, ok && time.Since(d.at) < freshFor
+	r, ok := known.(relation)
+	return r, ok && time.Since(r.asked) < freshFor
 }
 
 // describeSQL shows a table, and then its columns. The catalogue compares names as the file system
-// does where it looks for one table. A join would make it look at all of them. Bytes have no
-// collations, which differ from view to view.
+// does where it looks for one table; a join would make it look at all of them. Bytes have no
+// collation, which differs from column to column.
 const describeSQL = `
-SELECT 0 AS place, CAST(table_schema AS BINARY), CAST(table_name AS BINARY), CAST(table_type AS BINARY), CAST(engine AS BINARY), NULL, NULL
+SELECT 0 AS place, CAST(table_name AS BINARY), CAST(table_schema AS BINARY), CAST(table_type AS BINARY), CAST(engine AS BINARY), NULL, NULL, NULL
 FROM information_schema.tables
 WHERE table_schema = IF(? = '', DATABASE(), ?) AND table_name = ?
 UNION ALL
-SELECT ordinal_position, CAST(column_name AS BINARY), CAST(data_type AS BINARY), CAST(is_nullable AS BINARY), CAST(column_type AS BINARY),
-  CAST(collation_name AS BINARY), character_maximum_length
+SELECT ordinal_position, CAST(table_name AS BINARY), CAST(column_name AS BINARY), CAST(data_type AS BINARY), CAST(is_nullable AS BINARY),
+  CAST(column_type AS BINARY), CAST(collation_name AS BINARY), character_maximum_length
 FROM information_schema.columns
 WHERE table_schema = IF(? = '', DATABASE(), ?) AND table_name = ?
 ORDER BY place`
@@ -66,7 +61,8 @@ WHERE IF(? = '', table_schema = DATABASE(), table_schema NOT IN ('mysql', 'sys',
 ORDER BY 1
 LIMIT 5000`
 
-func (c *session) describe(ctx context.Context, q observer.Query) (relation, error) {
+func (c *session) describe(ctx context.Context, q observer.Query) (r relation, err error) {
+	asked := time.Now()
 	if q.Table == "" {
 		return c.describeQuery(ctx, q.SQL)
 	}
@@ -74,36 +70,51 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 	if i := strings.IndexByte(q.Table, '.'); i > 0 {
 		schema, name = q.Table[:i], q.Table[i+1:]
 	}
-	r, found, err := c.describeTable(ctx, schema, name)
-	if err == nil && !found {
-		var rows [][][]byte
-		rows, err = c.rows(ctx, "look up the table", foldedSQL, schema, schema, name)
-		if err == nil && len(rows) == 1 { // It refuses to choose among others.
-			r, found, err = c.describeTable(ctx, string(rows[0][0]), string(rows[0][1]))
+	rows, err := c.tableRows(ctx, schema, name)
+	if err == nil && len(rows) == 0 {
+		var folded [][][]byte
+		folded, err = c.rows(ctx, "look up the table", foldedSQL, schema, schema, name)
+		if only := onlyNamed(folded, name); len(only) > 0 {
+			rows, err = c.tableRows(ctx, string(only[0][0]), string(only[0][1]))
 		}
 	}
 	switch {
 	case err != nil:
 		return relation{}, err
-	case !found:
+	case len(rows) == 0:
 		return relation{}, c.missingTable(ctx, q.Table, schema)
 	}
-	return r, nil
+	r, err = c.tableOf(ctx, rows[0], rows[1:])
+	r.asked = asked
+	return r, err
 }
 
-// describeTable reads a table and its columns. What may be NULL in a view was known when it
-// was made, and need not be true any more.
-func (c *session) describeTable(ctx context.Context, schema, name string) (r relation, found bool, err error) {
+// tableRows returns the rows of [describeSQL] for one table.
+func (c *session) tableRows(ctx context.Context, schema, name string) ([][][]byte, error) {
 	rows, err := c.rows(ctx, "look up the table", describeSQL, schema, schema, name, schema, schema, name)
-	if err != nil || len(rows) == 0 || string(rows[0][0]) != "0" {
-		return relation{}, false, err
+	if len(rows) > 1 && string(rows[1][0]) == "0" {
+		rows = onlyNamed(rows, name)
 	}
-	table, columns := rows[0], rows[1:]
-	r = relation{schema: string(table[1]), table: string(table[2]), engine: string(table[4])}
+	return rows, err
+}
+
+// onlyNamed refuses to choose among names in other letters, which are in the second column.
+func onlyNamed(rows [][][]byte, name string) [][][]byte {
+	if len(rows) < 2 {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(row [][]byte) bool { return string(row[1]) != name })
+}
+
+// tableOf reads rows of a table and its columns. What may be NULL in a view was known when it
+// was made, and need not be true any more.
+func (c *session) tableOf(ctx context.Context, table [][]byte, columns [][][]byte) (relation, error) {
+	r := relation{schema: string(table[2]), table: string(table[1]), engine: string(table[4])}
 	// SYSTEM VERSIONED tables are such as well; views are not.
 	r.base = !strings.Contains(string(table[3]), "VIEW")
 	r.name = r.schema + "." + r.table
 	r.from = quote(r.schema) + "." + quote(r.table)
+	var err error
 	switch {
 	case r.base && r.engine == "":
 		err = c.lockWarned(ctx, "look up the table")
@@ -111,27 +122,27 @@ func (c *session) describeTable(ctx context.Context, schema, name string) (r rel
 		err = c.lockWarned(ctx, "read columns")
 	}
 	if err != nil {
-		return relation{}, false, err
+		return relation{}, err
 	}
 	documents, err := c.documents(ctx, r, columns)
 	r.collations, r.lengths = make(map[string]string), make(map[string]int)
 	for _, row := range columns {
-		column := source.Column{Name: string(row[1]), Type: string(row[2]), Nullable: !r.base || string(row[3]) != "NO"}
-		if strings.Contains(string(row[4]), "unsigned") {
+		column := source.Column{Name: string(row[2]), Type: string(row[3]), Nullable: !r.base || string(row[4]) != "NO"}
+		if strings.Contains(string(row[5]), "unsigned") {
 			column.Type += " unsigned"
 		}
-		column.KeyRule, column.KeyWidth = keyRule(column.Type, string(row[4]))
+		column.KeyRule, column.KeyWidth = keyRule(column.Type, string(row[5]))
 		if slices.Contains(documents, column.Name) {
 			column.Type = "json"
 		}
 		column.Encoding = encodings[kindOf(column.Type)]
-		r.collations[column.Name] = string(row[5])
-		if n, err := strconv.Atoi(string(row[6])); err == nil { // NULL has none.
+		r.collations[column.Name] = string(row[6])
+		if n, err := strconv.Atoi(string(row[7])); err == nil { // NULL has none.
 			r.lengths[column.Name] = n
 		}
 		r.columns = append(r.columns, column)
 	}
-	return r, true, err
+	return r, err
 }
 
 // documents are the JSON columns of MariaDB, whose type is that of long text:
@@ -140,7 +151,7 @@ func (c *session) describeTable(ctx context.Context, schema, name string) (r rel
 // some columns alone is shown neither, and documents are text then.
 func (c *session) documents(ctx context.Context, r relation, columns [][][]byte) ([]string, error) {
 	long := slices.ContainsFunc(columns, func(row [][]byte) bool {
-		return string(row[2]) == "longtext" && strings.HasSuffix(string(row[5]), "_bin")
+		return string(row[3]) == "longtext" && strings.HasSuffix(string(row[6]), "_bin")
 	})
 	if !c.conn.mariadb || !r.base || !long {
 		return nil, nil
@@ -155,7 +166,7 @@ func (c *session) documents(ctx context.Context, r relation, columns [][][]byte)
 	var names []string
 	for _, line := range strings.Split(string(rows[0][1]), "\n") {
 		for _, row := range columns {
-			name := string(row[1])
+			name := string(row[2])
 			if strings.HasPrefix(line, "  "+quote(name)+" ") && strings.Contains(line, "CHECK (json_valid("+quote(name)+"))") {
 				names = append(names, name)
 			}

@@ -27,13 +27,12 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil {
 		return observer.Horizon{}, err
 	}
-	asked := time.Now()
 	p, err := s.plan(ctx, q, observer.Range{})
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
 	if p.relation.base {
-		s.described.Store(q.Table, description{p.relation, asked})
+		s.described.Store(q.Table, p.relation)
 	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
 	h.Identity, h.Undated = a.identity, source.HasUndated(q, p.selection)

@@ -143,7 +143,7 @@ func ownRead(t *testing.T, url string) {
 	q := events()
 	q.Table = "wide"
 	waittest.Eventually(t, time.Minute, func() error {
-		h := horizon(t, s, q)
+		horizon(t, s, q)
 		taken()
 		rows, err := s.Read(t.Context(), q, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
 		if err != nil {
@@ -157,7 +157,7 @@ func ownRead(t *testing.T, url string) {
 			return fmt.Errorf("the read has sent %q", sent)
 		}
 		exec(t, connect(t, url), "DO SLEEP(1.5)")
-		if h = horizon(t, s, q); !near(h, time.Second) || h.Lag > 2*time.Second {
+		if h := horizon(t, s, q); !near(h, time.Second) || h.Lag > 2*time.Second {
 			t.Errorf("horizon = %+v beside a read, want only the margin behind", h)
 		}
 		return nil

@@ -136,12 +136,13 @@ func (d dialect) Bound(n, _ int, _ source.Column) string {
 // not of what is converted, of documents, of which MariaDB sends the text, nor of keys whose text
 // depends on the width of their columns.
 func (p *plan) isTold() bool {
-	return p.relation.base && len(p.steps) == 1 &&
-		!slices.ContainsFunc(p.selection.Columns, func(c source.Column) bool {
-			k := kindOf(c.Type)
-			return k == kindFloat || k == kindDouble || k == kindJSON || c.Type == "longtext"
-		}) &&
-		!slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.selection.Columns[i].KeyWidth != "" })
+	for i, c := range p.selection.Columns {
+		converted := slices.Contains([]kind{kindFloat, kindDouble, kindJSON}, p.kinds[i]) || c.Type == "longtext"
+		if converted || c.KeyWidth != "" && slices.Contains(p.selection.Key, i) {
+			return false
+		}
+	}
+	return p.relation.base && len(p.steps) == 1
 }
 
 // check compares the columns of a result with those of the catalogue, between

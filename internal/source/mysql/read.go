@@ -207,7 +207,7 @@ func (c *cells) Cursor(i int) ([]byte, time.Time, string) {
 		return nil, time.Time{}, ""
 	}
 	var ok bool
-	if c.cursor, ok = c.plan.time.appendCursor(c.cursor[:0], bytesOf(c.values[i])); !ok {
+	if c.cursor, ok = c.plan.time.appendCursor(c.cursor[:0], text(c.key[:0], c.values[i])); !ok {
 		return nil, time.Time{}, "is a zero date, or one that no calendar has"
 	}
 	return c.cursor, c.plan.time.Instant(c.cursor, c.location), ""

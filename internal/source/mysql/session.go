@@ -100,7 +100,7 @@ func (c *session) small(ctx context.Context, p source.Phase, operation, sql stri
 	for i, arg := range args {
 		values[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
 	}
-	r, err := c.fetch(ctx, sql, values)
+	r, err := c.conn.fetch(ctx, sql, values)
 	if err != nil {
 		c.failed(err)
 		if ctx.Err() != nil {
@@ -166,8 +166,8 @@ func (c *session) rows(ctx context.Context, operation, sql string, args ...strin
 	return r.rows, err
 }
 
-func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValue) (result, error) {
-	rows, err := c.conn.QueryContext(ctx, sql, args)
+func (c *conn) fetch(ctx context.Context, sql string, args []driver.NamedValue) (result, error) {
+	rows, err := c.QueryContext(ctx, sql, args)
 	if err != nil {
 		return result{}, err
 	}

@@ -25,7 +25,11 @@ func (s *Source) activity(ctx context.Context) (activity, error) {
 		if time.Since(s.shared.at) < cacheAge {
 			return s.shared.last, nil
 		}
-		a, err := s.readActivity(ctx)
+		a, err := inSession(ctx, s, func(c *session) (activity, error) {
+			a, err := c.activity(ctx)
+			c.broken = c.broken || err != nil // Its transaction may still be open.
+			return a, err
+		})
 		if err == nil {
 			s.shared.keep(&a)
 		}
@@ -44,12 +48,4 @@ func (shared *sharedActivity) keep(a *activity) {
 	case !a.held && !a.inexact:
 		shared.last, shared.at = *a, time.Now()
 	}
-}
-
-func (s *Source) readActivity(ctx context.Context) (activity, error) {
-	return inSession(ctx, s, func(c *session) (activity, error) {
-		a, err := c.activity(ctx)
-		c.broken = c.broken || err != nil // Its transaction may still be open.
-		return a, err
-	})
 }

@@ -1,6 +1,9 @@
 package oracle
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // identification is how a database is known: two columns, and what follows DUAL for them.
 type identification struct{ kind, columns, from string }
@@ -32,13 +35,10 @@ func (c *session) identification(ctx context.Context) (i identification, err err
 	return i, err
 }
 
-// identity is of the columns of an identification.
+// identity is of the columns of an identification, of which the second may be empty.
 func (i identification) identity(columns []string) string {
-	switch {
-	case columns[0] == "":
+	if columns[0] == "" {
 		return ""
-	case columns[1] == "":
-		return i.kind + columns[0]
 	}
-	return i.kind + columns[0] + "/" + columns[1]
+	return strings.TrimSuffix(i.kind+strings.Join(columns, "/"), "/")
 }
