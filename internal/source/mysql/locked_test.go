@@ -210,6 +210,76 @@ func TestAlteredAfterTheHorizon(t *testing.T) {
 	}
 }
 
+// The columns of a result do not tell these apart, so each read describes the table itself.
+func TestAlteredUntold(t *testing.T) {
+	t.Parallel()
+	address := mariatest.New(t)
+	owner := connect(t, address)
+	s := open(t, mysql.Options{URL: address})
+	query := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
+	tests := []struct{ columns, value, alter, want string }{
+		{"id int PRIMARY KEY, v longtext", `'{"a": 1}'`, "MODIFY v json", `"v":{"a":1}`},
+		{"id int PRIMARY KEY, v json", `'{"a": 1}'`, "MODIFY v longtext", `"v":"{\"a\": 1}"`},
+		{"id int PRIMARY KEY, v double", "1234567", "MODIFY v float", `"v":1234567`},
+		{"id decimal(8,2) PRIMARY KEY, v int", "1", "MODIFY id decimal(12,4)", "1.0000"},
+	}
+	for n := range 5 * len(tests) { // Some are altered in time, on a busy machine.
+		test := tests[n%len(tests)]
+		exec(t, owner, `CREATE OR REPLACE TABLE orders (`+test.columns+`, at datetime(6) NOT NULL, KEY (at, id));
+			INSERT INTO orders VALUES (1, `+test.value+`, '2024-05-01')`)
+		if _, err := s.Horizon(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, owner, "ALTER TABLE orders "+test.alter)
+		rows, err := s.Read(t.Context(), query, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rows.Next() || !strings.Contains(string(rows.Row().Data), test.want) || (rows.KeyColumns()[0].Width == "scale 4") != (test.want == "1.0000") {
+			t.Errorf("%s of %s: %v, keys %+v", test.alter, test.columns, rows.Err(), rows.KeyColumns())
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A read that goes on among the rows of one timestamp needs the collation of now: in another
+// order it would leave rows out.
+func TestCollatedAnewAfterTheHorizon(t *testing.T) {
+	t.Parallel()
+	address := mariatest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id varchar(20) COLLATE utf8mb4_bin PRIMARY KEY, at datetime(6) NOT NULL, KEY (at, id));
+		INSERT INTO orders VALUES ('B', '2024-05-01'), ('a', '2024-05-01')`)
+	s := open(t, mysql.Options{URL: address})
+	query := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
+	in := observer.Range{Part: observer.PartDated, From: "2024-05-01 00:00:00.000000"}
+	horizon := func() {
+		t.Helper()
+		if _, err := s.Horizon(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	horizon()
+	rows, err := s.Read(t.Context(), query, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !rows.Next() {
+		t.Fatal(rows.Err())
+	}
+	in.Key, in.Order = rows.Row().Key, rows.KeyOrder()
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	horizon()
+	exec(t, owner, "ALTER TABLE orders MODIFY id varchar(20) COLLATE utf8mb4_general_ci")
+	if rows, err := sourcetest.TryRead(s, query, in); observer.ClassOf(err) != observer.ClassRetry {
+		t.Errorf("%+v, %v from %s in the order %q", rows, err, in.Key, in.Order)
+	}
+}
+
 // rename begins to rename orders, which waits for a table that comes after it:
 // nobody sees more of orders than its name until end is called.
 func rename(t *testing.T, address string) (end func()) {

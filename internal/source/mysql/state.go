@@ -185,10 +185,9 @@ func (s *state) addProcess(row [][]byte) {
 	}
 }
 
-// freshState asks until the answer is new: in a new one, our own transaction runs
-// the statement that asks. Where the first is not, the nodes that ask one server take turns, or none of them
-// would ever be the first to ask for a while: a node that does not get a turn in time
-// must not ask either.
+// freshState asks until the answer is new. Where the first is not, the nodes that ask one server
+// take turns, or none of them would ever be the first to ask for a while: a node that does not get
+// a turn in time must not ask either.
 func (c *session) freshState(ctx context.Context) (state, error) {
 	s, err := c.state(ctx)
 	if err != nil || s.fresh || c.conn.blind {
