@@ -27,6 +27,9 @@ func TestObservedIsLookedUpByIndex(t *testing.T) {
 	if p := explain(t, db, postgresStoreSQL.Observed, int64(1), keys); !strings.Contains(p, "Index Scan using obs_observed_pkey") || strings.Contains(p, "Seq Scan on obs_observed") {
 		t.Errorf("the lookup is planned as\n%s", p)
 	}
+	if p := explain(t, db, postgresStoreSQL.Between, int64(1), "ORD-2000", "ORD-1000", 10_000); !strings.Contains(p, "Index Scan using obs_observed_pkey") || strings.Contains(p, "Sort") {
+		t.Errorf("the range is planned as\n%s", p)
+	}
 }
 
 // TestTurnsAreReadByIndex reads the plan of what each turn asks of its observers:

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
@@ -86,22 +88,51 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	if c.Rows == 0 {
 		return found, nil // Nothing was observed of this stream yet.
 	}
-	list, err := s.db.List(keys)
+	missing := make(map[string]struct{}, len(keys))
+	for _, key := range keys {
+		missing[key] = struct{}{}
+	}
+	note := func(o observer.Observed) {
+		if _, asked := missing[o.Key]; asked {
+			found[o.Key] = o
+			delete(missing, o.Key)
+		}
+	}
+	if len(keys) >= rangeLeast && ascend(keys) {
+		err := s.observed(ctx, c, s.sql.SQL().Store.Between, note, keys[0], keys[len(keys)-1], 2*len(keys))
+		if err != nil || len(missing) == 0 {
+			return found, err
+		}
+	}
+	list, err := s.db.List(slices.Collect(maps.Keys(missing)))
 	if err != nil {
 		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
 	}
-	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.sql.SQL().Store.Observed,
-		func(o observer.Observed) { found[o.Key] = o }, list)
-	return found, err
+	return found, s.observed(ctx, c, s.sql.SQL().Store.Observed, note, list)
 }
 
-// observed reads observed rows of a stream by Observed or Live. The row without a key is the
-// cursor.
-func (s *Store) observed(ctx context.Context, what string, c observer.Cursor, text string,
-	visit func(observer.Observed), args ...any,
-) error {
-	current := s.peek // A dry run goes on from commits that never were.
-	err := s.db.Query(ctx, what, text,
+// rangeLeast is how many keys that ascend are first looked for in the range between the first
+// and the last of them: where they come in the order of an index, most are neighbours in ours,
+// of which 5,000 are read in a third of the time of 5,000 look-ups. What is not found there is
+// looked up, so that no order of keys is relied on.
+const rangeLeast = 2000
+
+// ascend reports whether most keys come behind the one before them.
+func ascend(keys []string) bool {
+	n := 0
+	for i := 1; i < len(keys); i++ {
+		if keys[i-1] < keys[i] {
+			n++
+		}
+	}
+	return 4*n >= 3*len(keys)
+}
+
+// observed reads observed rows of a stream by Observed, Between or Live. The row without a
+// key is the cursor.
+func (s *Store) observed(ctx context.Context, c observer.Cursor, text string, visit func(observer.Observed), args ...any) error {
+	what, current := "look up observed rows of "+c.Stream, s.peek // A dry run goes on from commits that never were.
+	err := s.db.QueryNative(ctx, what, text,
 		func(scan func(...any) error) error {
 			var o observer.Observed
 			if err := scan(&o.Key, &o.Hash, &o.Version, &o.Number, &o.Gone); err != nil {
@@ -146,8 +177,7 @@ const livePage = 2000
 
 func (s *Store) livePage(ctx context.Context, c observer.Cursor, after string) ([]observer.Observed, error) {
 	page := make([]observer.Observed, 0, livePage)
-	err := s.observed(ctx, "read the live rows of "+c.Stream, c, s.sql.SQL().Store.Live,
-		func(o observer.Observed) { page = append(page, o) }, after, livePage)
+	err := s.observed(ctx, c, s.sql.SQL().Store.Live, func(o observer.Observed) { page = append(page, o) }, after, livePage)
 	return page, err
 }
 

@@ -53,13 +53,19 @@ func lastKey(rows []row) string {
 	return ""
 }
 
-// arenaBlock is large enough that rows of ordinary size cost no allocation of
-// their own, and small beside a chunk.
-const arenaBlock = 256 << 10
+// The blocks of an arena grow from one that suits the few rows of an ordinary poll to one
+// in which rows cost no allocation of their own, and that is small beside a chunk.
+const (
+	smallestBlock = 4 << 10
+	largestBlock  = 256 << 10
+)
 
 // arena copies many small byte slices into few large ones. They are never
 // overwritten, so a copy is valid as long as it is referred to.
-type arena struct{ free []byte }
+type arena struct {
+	free  []byte
+	block int // Size of the last one.
+}
 
 func (a *arena) copy(data []byte) []byte {
 	n := len(data)
@@ -67,10 +73,11 @@ func (a *arena) copy(data []byte) []byte {
 		return nil
 	}
 	if n > len(a.free) {
-		if n > arenaBlock/4 {
+		a.block = min(max(2*a.block, smallestBlock), largestBlock)
+		if n > a.block/4 {
 			return append([]byte(nil), data...)
 		}
-		a.free = make([]byte, arenaBlock)
+		a.free = make([]byte, a.block)
 	}
 	to := a.free[:n:n]
 	a.free = a.free[n:]

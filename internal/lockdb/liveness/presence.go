@@ -42,7 +42,7 @@ type Presence interface {
 // snapshot is the result of a look.
 type snapshot struct {
 	leases []lease
-	nodes  []sign // of those that have beaten lately
+	nodes  []node // that have beaten lately
 	alive  aliveness
 }
 
@@ -52,6 +52,13 @@ type sign struct {
 	boot, liveness string
 	// touched changes with every renewal or beat.
 	touched string
+}
+
+// node is a row of obs_node.
+type node struct {
+	sign
+	// config is the hash of its configuration. SQLite leaves it out.
+	config string
 }
 
 // lease is a row of INT_LOCK.
@@ -75,7 +82,7 @@ func (s snapshot) signs(yield func(id string, of sign) bool) {
 		}
 	}
 	for _, n := range s.nodes {
-		if !yield(nodeID(n.boot), n) {
+		if !yield(nodeID(n.boot), n.sign) {
 			return
 		}
 	}
@@ -117,7 +124,7 @@ func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) er
 		l.term = sqldb.Unpadded(l.term)
 		s.leases = append(s.leases, l)
 	case "node":
-		s.nodes = append(s.nodes, l.sign)
+		s.nodes = append(s.nodes, node{l.sign, l.name})
 	default:
 		return other(kind, key, region)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,6 +36,9 @@ type SessionPresence struct {
 	config *pgx.ConnConfig
 	pooler *sqldb.Pooler
 	conn   *pgx.Conn
+	// rests is until when it looks at the rows alone, for rest at a time.
+	rests time.Time
+	rest  time.Duration
 }
 
 // lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
@@ -50,7 +55,7 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 		maps.Copy(config.RuntimeParams, lookSettings)
 	})
-	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler}
+	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler, rest: rest}
 	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {
 		err = db.Lease.QueryRowContext(ctx, p.sql.SQL().OtherPID).Scan(&pid)
 		return pid, err
@@ -71,7 +76,7 @@ func (p *SessionPresence) appear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the session that shows this node: %w", sqldb.WordSession(err))
 	}
-	p.conn = conn
+	p.conn, p.rests = conn, time.Time{}
 	if p.pooler.Pooling().Shared() {
 		// The advisory lock would stay with a session that serves others.
 		return errors.Join(fmt.Errorf("%w: there is a connection pooler in transaction mode", errNoLiveness), p.vanish(ctx))
@@ -117,7 +122,11 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if err != nil {
 		return snapshot{}, err
 	}
-	rows, _ := p.conn.Query(ctx, p.sql.SQL().Look, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
+	text, rests := p.sql.SQL().Look, time.Now().Before(p.rests)
+	if rests {
+		text = p.sql.SQL().LookAtRows
+	}
+	rows, _ := p.conn.Query(ctx, text, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
 	defer rows.Close()
 	for rows.Next() {
 		err := s.add(rows.Scan, func(kind, key, pid string) error {
@@ -144,13 +153,47 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if self != p.PID {
 		p.pooler.NoteShared()
 	}
-	if self != p.PID || !shown[self] {
+	if self != p.PID || !rests && !shown[self] {
 		return snapshot{}, errPooled
 	}
-	s.alive = func(bootID string) (bool, bool) {
-		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
+	s.alive = func(bootID string) (alive, known bool) {
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], !rests
+	}
+	if !rests && p.mayRest(s) {
+		p.rests = time.Now().Add(p.rest)
 	}
 	return s, nil
+}
+
+const (
+	// watchers is how many nodes see the death of any other at once: one of them may be the
+	// dead one, and another suspended.
+	watchers = 3
+	// rest is for how long another node looks at the rows alone, between two looks at the
+	// sessions: to read pg_locks costs the server more than all the rest of a look.
+	rest = 2 * time.Second
+)
+
+// mayRest reports whether nobody is absent, and enough others watch the same regions: of those
+// that have our configuration, the nodes whose boot ids come first.
+func (p *SessionPresence) mayRest(s snapshot) bool {
+	for _, of := range s.signs {
+		alive, _ := s.alive(of.boot)
+		if of.liveness == BySession && !alive {
+			return false
+		}
+	}
+	own := slices.IndexFunc(s.nodes, func(n node) bool { return n.boot == p.bootID })
+	if own < 0 {
+		return false
+	}
+	before := 0
+	for _, n := range s.nodes {
+		if n.liveness == BySession && n.boot < p.bootID && n.config == s.nodes[own].config {
+			before++
+		}
+	}
+	return before >= watchers
 }
 
 // noSuchStatement and statementExists are the answers of another session than that in which

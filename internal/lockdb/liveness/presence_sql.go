@@ -4,7 +4,7 @@ import "github.com/observerd/observerd/internal/lockdb/sqldb"
 
 // presenceSQL are the statements of the presences, the [Monitor] and [Dead]; see
 // [sqldb.Rendering.SQL] for their tokens.
-type presenceSQL struct{ Look, Free, NoteDead, DeleteEnded, MarkLeases, MarkNode, Absent, Present, Show, OtherPID string }
+type presenceSQL struct{ Look, LookAtRows, Free, NoteDead, DeleteEnded, MarkLeases, MarkNode, Absent, Present, Show, OtherPID string }
 
 func newPresenceSQL(db *sqldb.DB) *sqldb.Statements[presenceSQL] {
 	if db.Backend() == "sqlite" {
@@ -22,33 +22,20 @@ const (
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 )
 
-// Look returns the leases of the regions in a list, $1, and nodes; also the sessions that hold
-// an advisory lock of ours, and our own. It is planned once, without the regions, of which the
-// planner would take any number for most of the rows: the limit, which leaves nothing out, keeps
-// it from another way than by the key, lease by lease. Free deletes a row of INT_LOCK as it was seen, and
-// notes why; it leaves a row alone that is just being renewed: its holder lives. Present
-// returns the keys of the sessions that hold an advisory lock of ours, and whether this is a
-// standby, on which they cannot be seen.
+// LookAtRows returns the leases of the regions in a list, $1, the nodes, and our own session;
+// Look also the sessions that hold an advisory lock of ours. They are planned once, without the
+// regions, of which the planner would take any number for most of the rows: the limit, which
+// leaves nothing out, keeps it from another way than by the key, lease by lease. Free deletes a
+// row of INT_LOCK as it was seen, and notes why; it leaves a row alone that is just being
+// renewed: its holder lives. Present returns the keys of the sessions that hold an advisory lock
+// of ours, and whether this is a standby, on which they cannot be seen.
 var postgresPresenceSQL = presenceSQL{
-	Look: `
-SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.liveness, l.created_date, l.ended
-  FROM obs_lock o
- CROSS JOIN LATERAL (
-       SELECT CAST(i.lock_key AS TEXT), CAST(i.region AS TEXT), CAST(i.client_id AS TEXT), CAST(i.created_date AS TEXT), {ended i o.ttl_ms / 1000.0} AS ended
-         FROM int_lock i
-        WHERE o.lock_key = i.lock_key AND o.region = i.region AND o.term = i.client_id
-        LIMIT 1) AS l
- WHERE o.region {among $1}
-UNION ALL
-SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
-  FROM obs_node
- WHERE ` + recentNodes + `
+	LookAtRows: postgresRowsSQL,
+	Look: postgresRowsSQL + `
 UNION ALL
 SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE
   FROM pg_locks
- WHERE ` + advisoryLocks + `
-UNION ALL
-SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE`,
+ WHERE ` + advisoryLocks,
 	Free: `
 WITH due AS (
   SELECT l.lock_key, l.region, l.client_id
@@ -79,6 +66,22 @@ SELECT '', TRUE WHERE pg_is_in_recovery()`,
 	Show:     `SELECT pg_backend_pid()::text, pg_is_in_recovery(), pg_try_advisory_lock_shared($1::int, $2::int)`,
 	OtherPID: `SELECT pg_backend_pid()::text`,
 }
+
+const postgresRowsSQL = `
+SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.liveness, l.created_date, l.ended
+  FROM obs_lock o
+ CROSS JOIN LATERAL (
+       SELECT CAST(i.lock_key AS TEXT), CAST(i.region AS TEXT), CAST(i.client_id AS TEXT), CAST(i.created_date AS TEXT), {ended i o.ttl_ms / 1000.0} AS ended
+         FROM int_lock i
+        WHERE o.lock_key = i.lock_key AND o.region = i.region AND o.term = i.client_id
+        LIMIT 1) AS l
+ WHERE o.region {among $1}
+UNION ALL
+SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
+  FROM obs_node
+ WHERE ` + recentNodes + `
+UNION ALL
+SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE`
 
 var sqlitePresenceSQL = presenceSQL{
 	Look: `

@@ -111,6 +111,18 @@ SELECT key, row_hash, version, row_number, gone
   FROM obs_observed
  WHERE stream_id = ?1 AND key IN (SELECT value FROM json_each(?2));
 
+-- Store.Between
+EXPLAIN
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
+ UNION ALL
+SELECT *
+  FROM (SELECT key, row_hash, version, row_number, gone
+          FROM obs_observed
+         WHERE stream_id = ?1
+           AND key BETWEEN CASE WHEN CAST(?2 AS TEXT) < ?3 THEN ?2 ELSE ?3 END AND CASE WHEN CAST(?2 AS TEXT) < ?3 THEN ?3 ELSE ?2 END
+         ORDER BY key
+         LIMIT ?4) AS page;
+
 -- Store.Live
 EXPLAIN
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
@@ -193,13 +205,14 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- Turn.Turn
 EXPLAIN
-SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id IS NOT NULL, COALESCE(o.node, ''), COALESCE(o.boot_id, ''), COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
+SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
+       COALESCE(o.term = l.client_id AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = ?1
   LEFT JOIN int_lock l ON l.lock_key = ?2 AND l.region = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', COALESCE((
        SELECT own.ttl_ms / 1000.0 FROM obs_lock own
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), ?4))))
-  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
+  LEFT JOIN obs_lock o ON o.lock_key = ?2 AND o.region = ?3;
 
 -- Turn.TakeTurn
 EXPLAIN

@@ -85,7 +85,7 @@ func work(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	doing, known := map[string]func(context.Context, job, *stopwatch) (int64, error){
-		"poll": pollSource, "loop": loopBacklog, "copy": copyBacklog, "bare loop": loopSource,
+		"poll": pollSource, "loop": loopBacklog, "copy": copyBacklog, "bare loop": loopSource, "hash diff": diffOrders,
 	}[j.Kind]
 	if !known {
 		return fmt.Errorf("no job is named %q", j.Kind)

@@ -7,7 +7,6 @@ const (
 	commitInFile = "internal/lockdb/commit_sqlite.go"
 	operatorSQL  = "internal/lockdb/operator_sql.go"
 	poolsFile    = "internal/lockdb/sqldb/postgres.go"
-	queryFile    = "internal/lockdb/sqldb/db.go"
 )
 
 // The steps of a commit.
@@ -84,11 +83,12 @@ func serverOfLookup() Step {
 	anyServer = open(anyConfig, o.PoolSize)
 `},
 			{poolsFile, "// Millis is a duration", "var anyServer *sql.DB\n\n// Millis is a duration"},
-			{queryFile, "\trows, err := db.Read.QueryContext(", `	pool := db.Read
+			{poolsFile, "\terr := db.Native(ctx, func(conn *pgx.Conn) error {\n\t\trows, err :=", `	pool := db.Main
 	if strings.HasPrefix(what, "look up observed rows") {
 		pool = anyServer
 	}
-	rows, err := pool.QueryContext(`},
+	err := native(ctx, pool, func(conn *pgx.Conn) error {
+		rows, err :=`},
 		},
 	}
 }
