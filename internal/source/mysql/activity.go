@@ -8,7 +8,6 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // activity is what the server says of its open transactions.
@@ -46,53 +45,32 @@ func (a *activity) hold(why string) {
 
 // activity reads what is open on the server.
 func (c *session) activity(ctx context.Context) (activity, error) {
-	v, err := c.variables(ctx)
-	if err != nil {
-		return activity{}, err
-	}
-	a := activity{identity: v.identity()}
-	if v.cluster() {
-		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")
-	}
-	switch engine, err := c.foreignEngine(ctx); {
-	case err != nil:
-		return activity{}, err
-	case engine != "":
-		a.fallBack("The server has the engine " + engine + ", which does not show its transactions: the horizon is the clock less the overlap.")
-	}
 	if err := c.snapshot(ctx); err != nil {
 		return activity{}, err
 	}
-	err = c.readOpen(ctx, &a)
-	return a, errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT"), c.replication(ctx, &a, v.readOnly()))
-}
-
-func (c *session) readOpen(ctx context.Context, a *activity) error {
-	seen, err := c.processes(ctx)
-	if err != nil {
-		return err
+	s, err := c.freshState(ctx)
+	if err = errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT")); err != nil {
+		return activity{}, err
 	}
-	a.now, a.grain, a.replica = seen.now, seen.grain, seen.replica
-	open, err := c.transactions(ctx)
+	a := activity{identity: s.settings.identity(), now: s.now, grain: s.grain, replica: s.replica}
+	if s.settings.cluster() {
+		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")
+	}
+	if s.engine != "" {
+		a.fallBack("The server has the engine " + s.engine + ", which does not show its transactions: the horizon is the clock less the overlap.")
+	}
 	switch {
-	case errors.Is(err, errHidden):
+	case c.conn.blind:
 		a.fallBack("Transactions of other accounts are hidden, so the horizon is the clock less the overlap. GRANT PROCESS ON *.* to the account that reads.")
-		return nil
-	case errors.Is(err, errStale):
+	case !s.fresh:
 		a.stale, a.warnings = true, append(a.warnings, "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions; the low-water mark does not move until it does.")
-		return nil
-	case err != nil:
-		return err
-	}
-	a.count(seen.running, open)
-	if writes(open, noThread) {
-		left, err := c.prepared(ctx)
-		if left {
-			a.hold("A prepared (two-phase) transaction was left open; the low-water mark does not move until it ends.")
+	default:
+		a.count(s.running, s.open)
+		if writes(s.open, noThread) {
+			err = c.prepared(ctx, &a)
 		}
-		return err
 	}
-	return nil
+	return a, errors.Join(err, c.replication(ctx, &a, s.settings.readOnly()))
 }
 
 // count counts the transactions, and the statements that may write: all but those of
@@ -124,25 +102,10 @@ func (a *activity) open(t time.Time, certain bool) {
 		a.hold("The server does not say when a transaction or statement began; the low-water mark does not move until that ends.")
 		return
 	}
-	a.oldest = earlier(a.oldest, t)
+	a.oldest = source.Earlier(t, a.oldest)
 	if certain {
-		a.certain = earlier(a.certain, t)
+		a.certain = source.Earlier(t, a.certain)
 	}
-}
-
-// earlier returns the earlier of two instants, the first of which may be zero, for none.
-func earlier(t, other time.Time) time.Time {
-	if t.IsZero() {
-		return other
-	}
-	return source.Earlier(t, other)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if !wait.For(ctx, d) {
-		return source.Ended(ctx, "read open transactions")
-	}
-	return nil
 }
 
 func codeOf(err error) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -20,25 +21,37 @@ type relation struct {
 	columns       []source.Column
 	collations    map[string]string // of the columns of a table that hold text
 	lengths       map[string]int    // of those, and of such that hold bytes, at most
+	asked         time.Time         // when the catalogue was asked for a table
 }
 
-// The catalogue compares names as the file system does where it looks for one
-// table, so the second statement makes it look at all of them.
-const tableSQL = `
-SELECT table_schema, table_name, table_type, engine
+// freshFor is for how long a description is good enough for a read: a poll reads at once.
+const freshFor = 100 * time.Millisecond
+
+// justDescribed returns a table as a horizon has found it.
+func (s *Source) justDescribed(table string) (relation, bool) {
+	known, _ := s.described.Load(table)
+	r, ok := known.(relation)
+	return r, ok && time.Since(r.asked) < freshFor
+}
+
+// describeSQL shows a table, and then its columns. The catalogue compares names as the file system
+// does where it looks for one table; a join would make it look at all of them, and a server takes a third
+// longer to sort. Bytes have no collation, which differs from column to column.
+const describeSQL = `
+SELECT 0, CAST(table_name AS BINARY), CAST(table_schema AS BINARY), CAST(table_type AS BINARY), CAST(engine AS BINARY), NULL, NULL, NULL
 FROM information_schema.tables
+WHERE table_schema = IF(? = '', DATABASE(), ?) AND table_name = ?
+UNION ALL
+SELECT ordinal_position, CAST(table_name AS BINARY), CAST(column_name AS BINARY), CAST(data_type AS BINARY), CAST(is_nullable AS BINARY),
+  CAST(column_type AS BINARY), CAST(collation_name AS BINARY), character_maximum_length
+FROM information_schema.columns
 WHERE table_schema = IF(? = '', DATABASE(), ?) AND table_name = ?`
 
+// foldedSQL finds a table by its name in other letters, in all tables.
 const foldedSQL = `
-SELECT table_schema, table_name, table_type, engine
+SELECT table_schema, table_name
 FROM information_schema.tables
 WHERE LOWER(table_schema) = LOWER(IF(? = '', DATABASE(), ?)) AND LOWER(table_name) = LOWER(?)`
-
-const columnsSQL = `
-SELECT column_name, data_type, is_nullable, column_type, collation_name, character_maximum_length
-FROM information_schema.columns
-WHERE table_schema = ? AND table_name = ?
-ORDER BY ordinal_position`
 
 const namesSQL = `
 SELECT IF(? = '', table_name, CONCAT(table_schema, '.', table_name))
@@ -47,7 +60,8 @@ WHERE IF(? = '', table_schema = DATABASE(), table_schema NOT IN ('mysql', 'sys',
 ORDER BY 1
 LIMIT 5000`
 
-func (c *session) describe(ctx context.Context, q observer.Query) (relation, error) {
+func (c *session) describe(ctx context.Context, q observer.Query) (r relation, err error) {
+	asked := time.Now()
 	if q.Table == "" {
 		return c.describeQuery(ctx, q.SQL)
 	}
@@ -55,73 +69,80 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 	if i := strings.IndexByte(q.Table, '.'); i > 0 {
 		schema, name = q.Table[:i], q.Table[i+1:]
 	}
-	for _, sql := range []string{tableSQL, foldedSQL} {
-		rows, err := c.rows(ctx, "look up the table", sql, schema, schema, name)
-		if err != nil {
-			return relation{}, err
-		}
-		r, ok := oneRelation(rows, name)
-		if !ok {
-			continue
-		}
-		if r.base && r.engine == "" {
-			if err := c.lockWarned(ctx, "look up the table"); err != nil {
-				return relation{}, err
-			}
-		}
-		return c.withColumns(ctx, r)
-	}
-	return relation{}, c.missingTable(ctx, q.Table, schema)
-}
-
-// oneRelation prefers the exact name; it refuses to choose among others.
-func oneRelation(rows [][][]byte, name string) (relation, bool) {
-	for _, row := range rows {
-		if len(rows) > 1 && string(row[1]) != name {
-			continue
-		}
-		r := relation{schema: string(row[0]), table: string(row[1]), engine: string(row[3])}
-		// SYSTEM VERSIONED tables are such as well; views are not.
-		r.base = !strings.Contains(string(row[2]), "VIEW")
-		r.name = r.schema + "." + r.table
-		r.from = quote(r.schema) + "." + quote(r.table)
-		return r, true
-	}
-	return relation{}, false
-}
-
-// withColumns reads the columns. What may be NULL in a view was known when it
-// was made, and need not be true any more.
-func (c *session) withColumns(ctx context.Context, r relation) (relation, error) {
-	rows, err := c.rows(ctx, "read columns", columnsSQL, r.schema, r.table)
+	rows, err := c.tableRows(ctx, schema, name)
 	if err == nil && len(rows) == 0 {
+		var folded [][][]byte
+		folded, err = c.rows(ctx, "look up the table", foldedSQL, schema, schema, name)
+		if only := onlyNamed(folded, name); len(only) > 0 {
+			rows, err = c.tableRows(ctx, string(only[0][0]), string(only[0][1]))
+		}
+	}
+	switch {
+	case err != nil:
+		return relation{}, err
+	case len(rows) == 0:
+		return relation{}, c.missingTable(ctx, q.Table, schema)
+	}
+	r, err = c.tableOf(ctx, rows[0], rows[1:])
+	r.asked = asked
+	return r, err
+}
+
+// tableRows returns the rows of [describeSQL] for one table.
+func (c *session) tableRows(ctx context.Context, schema, name string) ([][][]byte, error) {
+	rows, err := c.rows(ctx, "look up the table", describeSQL, schema, schema, name, schema, schema, name)
+	slices.SortStableFunc(rows, func(a, b [][]byte) int { return source.Number(a[0]) - source.Number(b[0]) })
+	if len(rows) > 1 && string(rows[1][0]) == "0" {
+		rows = onlyNamed(rows, name)
+	}
+	return rows, err
+}
+
+// onlyNamed refuses to choose among names in other letters, which are in the second column.
+func onlyNamed(rows [][][]byte, name string) [][][]byte {
+	if len(rows) < 2 {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(row [][]byte) bool { return string(row[1]) != name })
+}
+
+// tableOf reads rows of a table and its columns. What may be NULL in a view was known when it
+// was made, and need not be true any more.
+func (c *session) tableOf(ctx context.Context, table [][]byte, columns [][][]byte) (relation, error) {
+	r := relation{schema: string(table[2]), table: string(table[1]), engine: string(table[4])}
+	// SYSTEM VERSIONED tables are such as well; views are not.
+	r.base = !strings.Contains(string(table[3]), "VIEW")
+	r.name = r.schema + "." + r.table
+	r.from = quote(r.schema) + "." + quote(r.table)
+	var err error
+	switch {
+	case r.base && r.engine == "":
+		err = c.lockWarned(ctx, "look up the table")
+	case len(columns) == 0:
 		err = c.lockWarned(ctx, "read columns")
 	}
 	if err != nil {
 		return relation{}, err
 	}
-	documents, err := c.documents(ctx, r, rows)
-	if err != nil {
-		return relation{}, err
-	}
+	documents, err := c.documents(ctx, r, columns)
 	r.collations, r.lengths = make(map[string]string), make(map[string]int)
-	for _, row := range rows {
-		column := source.Column{Name: string(row[0]), Type: string(row[1]), Nullable: !r.base || string(row[2]) != "NO"}
-		if strings.Contains(string(row[3]), "unsigned") {
+	for _, row := range columns {
+		column := source.Column{Name: string(row[2]), Type: string(row[3]), Nullable: !r.base || string(row[4]) != "NO"}
+		if strings.Contains(string(row[5]), "unsigned") {
 			column.Type += " unsigned"
 		}
-		column.KeyRule, column.KeyWidth = keyRule(column.Type, string(row[3]))
+		column.KeyRule, column.KeyWidth = keyRule(column.Type, string(row[5]))
 		if slices.Contains(documents, column.Name) {
 			column.Type = "json"
 		}
 		column.Encoding = encodings[kindOf(column.Type)]
-		r.collations[column.Name] = string(row[4])
-		if n, err := strconv.Atoi(string(row[5])); err == nil { // NULL has none.
+		r.collations[column.Name] = string(row[6])
+		if n, err := strconv.Atoi(string(row[7])); err == nil { // NULL has none.
 			r.lengths[column.Name] = n
 		}
 		r.columns = append(r.columns, column)
 	}
-	return r, nil
+	return r, err
 }
 
 // documents are the JSON columns of MariaDB, whose type is that of long text:
@@ -130,7 +151,7 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 // some columns alone is shown neither, and documents are text then.
 func (c *session) documents(ctx context.Context, r relation, columns [][][]byte) ([]string, error) {
 	long := slices.ContainsFunc(columns, func(row [][]byte) bool {
-		return string(row[1]) == "longtext" && strings.HasSuffix(string(row[4]), "_bin")
+		return string(row[3]) == "longtext" && strings.HasSuffix(string(row[6]), "_bin")
 	})
 	if !c.conn.mariadb || !r.base || !long {
 		return nil, nil
@@ -145,7 +166,7 @@ func (c *session) documents(ctx context.Context, r relation, columns [][][]byte)
 	var names []string
 	for _, line := range strings.Split(string(rows[0][1]), "\n") {
 		for _, row := range columns {
-			name := string(row[0])
+			name := string(row[2])
 			if strings.HasPrefix(line, "  "+quote(name)+" ") && strings.Contains(line, "CHECK (json_valid("+quote(name)+"))") {
 				names = append(names, name)
 			}

@@ -1,12 +1,10 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -158,6 +156,8 @@ type conn struct {
 	id      uint64
 	peer    string
 	mariadb bool
+	// blind says that the account may not see the transactions of others.
+	blind bool
 }
 
 // prepare sets the session up and learns who has answered.
@@ -167,27 +167,17 @@ func (c *conn) prepare(ctx context.Context, setup []string) error {
 			return err
 		}
 	}
-	rows, err := c.QueryContext(ctx, "SELECT CAST(p.id AS CHAR), p.host, VERSION() FROM information_schema.processlist p WHERE p.id = CONNECTION_ID()", nil)
+	r, err := c.fetch(ctx, "SELECT CAST(p.id AS CHAR), p.host, VERSION() FROM information_schema.processlist p WHERE p.id = CONNECTION_ID()", nil)
+	if err == nil && len(r.rows) != 1 {
+		err = mysql.ErrMalformPkt
+	}
 	if err != nil {
 		return err
 	}
-	row := make([]driver.Value, 3)
-	if err := rows.Next(row); err != nil {
-		return errors.Join(err, rows.Close())
-	}
-	c.id, err = strconv.ParseUint(string(bytesOf(row[0])), 10, 64)
-	c.peer = string(bytesOf(row[1]))
-	c.mariadb = strings.Contains(strings.ToLower(string(bytesOf(row[2]))), "mariadb")
-	// To the end of the result, or the connection is of no use any more.
-	if end := rows.Next(row); end != io.EOF { //nolint:errorlint // The driver's contract is this very value.
-		err = errors.Join(err, cmp.Or(end, mysql.ErrMalformPkt))
-	}
-	return errors.Join(err, rows.Close())
-}
-
-func bytesOf(v driver.Value) []byte {
-	b, _ := v.([]byte)
-	return b
+	row := r.rows[0]
+	c.peer, c.mariadb = string(row[1]), strings.Contains(strings.ToLower(string(row[2])), "mariadb")
+	c.id, err = strconv.ParseUint(string(row[0]), 10, 64)
+	return err
 }
 
 // drop ends the connection without a word to the server.

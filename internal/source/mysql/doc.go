@@ -2,7 +2,7 @@
 // databases that other teams own.
 //
 // Every read is one REPEATABLE READ, READ ONLY transaction with a consistent
-// snapshot, so that its statements see one state of the InnoDB tables. Rows are
+// snapshot, so that its statements see one state of the InnoDB tables, or a single statement. Rows are
 // streamed in the text protocol; nothing is prepared and nothing buffered.
 // Values become JSON as the server words them, which keeps numbers exact:
 //

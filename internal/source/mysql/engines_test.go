@@ -20,11 +20,11 @@ func TestEnginesOfAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.release()
-	if engine, err := c.foreignEngine(t.Context()); engine != "" || err != nil {
-		t.Errorf("foreign is %q, %v", engine, err)
+	if state, err := c.state(t.Context()); state.engine != "" || err != nil {
+		t.Errorf("foreign is %q, %v", state.engine, err)
 	}
 	known, err := c.rows(t.Context(), "read the engines", strings.Replace(enginesSQL, "'innodb', ", "", 1))
-	if err != nil || len(known) != 1 || string(known[0][0]) != "InnoDB" {
+	if err != nil || len(known) != 1 || string(known[0][1]) != "InnoDB" {
 		t.Errorf("engines %q, %v, want InnoDB where it is not left out", known, err)
 	}
 }

@@ -4,8 +4,7 @@ import "context"
 
 // BeganSQL converts a literal as the horizon does the beginning of a transaction.
 func BeganSQL(literal string) string {
-	return "SELECT " + beganUTC + " FROM (SELECT TIMESTAMP(" + literal + ") AS began," +
-		" CONVERT_TZ(" + literal + ", 'SYSTEM', '+00:00') AS utc) t"
+	return "SELECT " + beganUTC + " FROM (SELECT TIMESTAMP(" + literal + ") AS trx_started) t"
 }
 
 // Indexes looks at the indexes of a table.

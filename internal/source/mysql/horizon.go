@@ -23,13 +23,16 @@ const margin = time.Second
 // cursor before all others: the low-water mark stays. While the server answers from
 // its memory alone, the horizon stays where it was.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	a, err := s.activity(ctx)
+	if err != nil {
+		return observer.Horizon{}, err
+	}
 	p, err := s.plan(ctx, q, observer.Range{})
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
-	a, err := s.activity(ctx)
-	if err != nil {
-		return observer.Horizon{}, err
+	if p.relation.base {
+		s.described.Store(q.Table, p.relation)
 	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
 	h.Identity, h.Undated = a.identity, source.HasUndated(q, p.selection)

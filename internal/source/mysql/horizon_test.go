@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func events() observer.Query {
@@ -109,6 +111,7 @@ func TestHorizonWaitsForWhatIsOpen(t *testing.T) {
 		}
 		exec(t, writer, "COMMIT")
 	})
+	t.Run("nor those without a transaction", func(t *testing.T) { ownRead(t, url) })
 	t.Run("the overlap, where it is longer", func(t *testing.T) {
 		q := events()
 		q.Overlap = time.Hour
@@ -129,6 +132,69 @@ func TestHorizonWaitsForWhatIsOpen(t *testing.T) {
 		}
 	})
 	t.Run("many observers", func(t *testing.T) { crowd(t, url) })
+}
+
+// ownRead has a read of one statement, which is not at its end.
+func ownRead(t *testing.T, url string) {
+	exec(t, connect(t, url), `CREATE TABLE wide (id int PRIMARY KEY, at datetime(6) NOT NULL, v varchar(1000));
+		INSERT INTO wide SELECT seq, '2024-05-01', REPEAT('x', 1000) FROM seq_1_to_30000`)
+	proxied, taken := recorded(t, url)
+	s := open(t, mysql.Options{URL: proxied})
+	q := events()
+	q.Table = "wide"
+	waittest.Eventually(t, time.Minute, func() error {
+		horizon(t, s, q)
+		taken()
+		rows, err := s.Read(t.Context(), q, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		if !rows.Next() {
+			t.Fatal(rows.Err())
+		}
+		if sent := taken().Statements; len(sent) != 1 {
+			return fmt.Errorf("the read has sent %q", sent)
+		}
+		exec(t, connect(t, url), "DO SLEEP(1.5)")
+		if h := horizon(t, s, q); !near(h, time.Second) || h.Lag > 2*time.Second {
+			t.Errorf("horizon = %+v beside a read, want only the margin behind", h)
+		}
+		return nil
+	})
+}
+
+// Whoever asks again before the server would answer anew gets the former answer, and does not wait.
+func TestHorizonIsSharedForAMoment(t *testing.T) {
+	t.Parallel()
+	url := mariatest.Start(t, mariatest.Options{}).New(t)
+	exec(t, connect(t, url), eventsTable)
+	proxied, taken := recorded(t, url)
+	s := open(t, mysql.Options{URL: proxied, PoolSize: 1})
+	asked := func() (n int) {
+		for _, sql := range taken().Statements {
+			if strings.Contains(sql, "innodb_trx") {
+				n++
+			}
+		}
+		return n
+	}
+	waittest.Eventually(t, time.Minute, func() error {
+		<-time.After(200 * time.Millisecond)
+		taken()
+		first := horizon(t, s, events())
+		if n := asked(); n != 1 {
+			return fmt.Errorf("asked %d times after a pause", n)
+		}
+		again := horizon(t, s, events())
+		if n := asked(); n > 0 {
+			return fmt.Errorf("asked %d times at once after that", n)
+		}
+		if again.Cursor != first.Cursor || again.Now != first.Now {
+			t.Errorf("horizon %+v, then %+v", first, again)
+		}
+		return nil
+	})
 }
 
 // crowd asks for the horizon from many observers of a source at once. If each

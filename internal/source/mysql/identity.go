@@ -10,7 +10,13 @@ import (
 // cluster has none: its server_uid is made of the network card and the port, so
 // it changes with a container and stays when another data set is restored.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	v, err := inSession(ctx, s, func(c *session) (variables, error) { return c.variables(ctx) })
+	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) {
+		return c.rows(ctx, "read settings", settingsSQL[c.conn.mariadb])
+	})
+	v := make(variables)
+	for _, row := range rows {
+		v.add(row)
+	}
 	return v.identity(), err
 }
 
@@ -18,30 +24,7 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 // names in lower case.
 type variables map[string]string
 
-const (
-	mysqlVariables = `SHOW GLOBAL VARIABLES WHERE Variable_name IN
- ('server_uuid', 'group_replication_group_name', 'read_only', 'innodb_read_only')`
-	mariadbVariables = `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'innodb_read_only')`
-	galeraStatus     = `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_cluster_size')`
-)
-
-func (c *session) variables(ctx context.Context) (variables, error) {
-	statements := []string{mysqlVariables}
-	if c.conn.mariadb {
-		statements = []string{mariadbVariables, galeraStatus}
-	}
-	v := make(variables)
-	for _, sql := range statements {
-		rows, err := c.rows(ctx, "read settings", sql)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			v[strings.ToLower(string(row[0]))] = string(row[1])
-		}
-	}
-	return v, nil
-}
+func (v variables) add(row [][]byte) { v[strings.ToLower(string(row[0]))] = string(row[1]) }
 
 func (v variables) identity() string {
 	for _, name := range []struct{ variable, kind string }{

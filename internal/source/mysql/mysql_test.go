@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
@@ -155,4 +156,19 @@ func explain(t testing.TB, conn *sql.Conn, text string) string {
 		lines = append(lines, strings.Join(cells, " "))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestTablesInOtherLetters finds a table whose name is spelled otherwise, unless there are two.
+func TestTablesInOtherLetters(t *testing.T) {
+	t.Parallel()
+	address := mariatest.New(t)
+	exec(t, connect(t, address), "CREATE TABLE One (id int PRIMARY KEY); CREATE TABLE two (a int PRIMARY KEY); CREATE TABLE Two (b int PRIMARY KEY)")
+	s := open(t, mysql.Options{URL: address})
+	for asked, want := range map[string]string{"One.id": "One", "one.id": "One", "two.a": "two", "Two.b": "Two", "TWO.a": "", "Two.a": ""} {
+		table, key, _ := strings.Cut(asked, ".")
+		d, err := s.Describe(t.Context(), observer.Query{Table: table, Key: []string{key}})
+		if (err == nil) != (want != "") || want != "" && d.Table != database(address)+"."+want {
+			t.Errorf("%s: %s, %v, want %s", asked, d.Table, err, want)
+		}
+	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
-// process is a row of processStatement.
+// process is a row of processSQL.
 func process(own, thread, user, command, age string) [][]byte {
-	row := make([][]byte, 0, 6)
-	for _, cell := range []string{"2026-11-22 10:00:00.500000", own, thread, user, command, age} {
+	row := make([][]byte, 0, 7)
+	for _, cell := range []string{"process", "2026-11-22 10:00:00.500000", own, thread, user, command, age} {
 		row = append(row, []byte(cell))
 	}
 	return row
@@ -44,7 +44,11 @@ func TestProcessesOf(t *testing.T) {
 		"one from the future":        {process("0", "8", "shop", "Query", "-2"), []running{{"8", now.Add(2 * time.Second)}}, false},
 		"a name that is a command's": {process("0", "8", "Slave_x", "Query", "1"), []running{{"8", now.Add(-time.Second)}}, false},
 	} {
-		p, err := processesOf([][][]byte{own, test.other})
+		rows := [][][]byte{own}
+		if test.other != nil {
+			rows = append(rows, test.other)
+		}
+		p, err := stateOf(rows, "")
 		if err != nil || !p.now.Equal(now) || !slices.Equal(p.running, test.want) || p.replica != test.replica {
 			t.Errorf("%s: %+v, %v, want %+v, replica %t", name, p, err, test.want, test.replica)
 		}
@@ -56,9 +60,9 @@ func TestProcessesMustHaveAClock(t *testing.T) {
 	t.Parallel()
 	for name, rows := range map[string][][][]byte{
 		"nobody":   nil,
-		"no clock": {{[]byte("soon"), []byte("1"), []byte("7"), []byte("reader"), []byte("Query"), []byte("0")}},
+		"no clock": {{[]byte("process"), []byte("soon"), []byte("1"), []byte("7"), []byte("reader"), []byte("Query"), []byte("0")}},
 	} {
-		if p, err := processesOf(rows); observer.ClassOf(err) != observer.ClassDriver {
+		if p, err := stateOf(rows, ""); observer.ClassOf(err) != observer.ClassDriver {
 			t.Errorf("%s: %+v, %v, want class driver", name, p, err)
 		}
 	}
@@ -84,7 +88,7 @@ func TestProcessesOfAServer(t *testing.T) {
 	stranger := knock(t, address)
 	for _, mariadb := range []bool{true, false} {
 		c.conn.mariadb = mariadb
-		find := func(p processes) *running {
+		find := func(p state) *running {
 			for _, s := range p.running {
 				if s.thread == thread {
 					return &s
@@ -95,7 +99,7 @@ func TestProcessesOfAServer(t *testing.T) {
 		deadline := time.Now().Add(20 * time.Second)
 		for {
 			asked := time.Now()
-			p, err := c.processes(t.Context())
+			p, err := c.state(t.Context())
 			slip := time.Since(asked) // The clock is that of the look's beginning, an age need not be.
 			if err != nil || time.Now().After(deadline) {
 				t.Fatalf("MariaDB %t: %+v, %v, want thread %s among them", mariadb, p, err, thread)
@@ -120,7 +124,7 @@ func TestProcessesOfAServer(t *testing.T) {
 // clock is the clock of the server.
 func clock(t *testing.T, c *session) time.Time {
 	t.Helper()
-	p, err := c.processes(t.Context())
+	p, err := c.state(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

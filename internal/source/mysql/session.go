@@ -26,6 +26,8 @@ type session struct {
 	conn   *conn
 	// broken is a connection that is not used again.
 	broken bool
+	// begun says that a read has a transaction.
+	begun bool
 }
 
 func (s *Source) acquire(ctx context.Context) (*session, error) {
@@ -98,7 +100,7 @@ func (c *session) small(ctx context.Context, p source.Phase, operation, sql stri
 	for i, arg := range args {
 		values[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
 	}
-	r, err := c.fetch(ctx, sql, values)
+	r, err := c.conn.fetch(ctx, sql, values)
 	if err != nil {
 		c.failed(err)
 		if ctx.Err() != nil {
@@ -164,8 +166,8 @@ func (c *session) rows(ctx context.Context, operation, sql string, args ...strin
 	return r.rows, err
 }
 
-func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValue) (result, error) {
-	rows, err := c.conn.QueryContext(ctx, sql, args)
+func (c *conn) fetch(ctx context.Context, sql string, args []driver.NamedValue) (result, error) {
+	rows, err := c.QueryContext(ctx, sql, args)
 	if err != nil {
 		return result{}, err
 	}
@@ -236,6 +238,7 @@ func (c *session) exec(ctx context.Context, operation, sql string) error {
 // snapshot opens the transaction whose statements all see one state of the
 // database. It cannot write.
 func (c *session) snapshot(ctx context.Context) error {
+	c.begun = true
 	return c.exec(ctx, "begin the read", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 }
 
@@ -244,7 +247,7 @@ func (c *session) snapshot(ctx context.Context) error {
 func (c *session) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if !c.broken && c.exec(ctx, "end the read", "COMMIT") != nil {
+	if c.begun && !c.broken && c.exec(ctx, "end the read", "COMMIT") != nil {
 		c.broken = true
 	}
 	c.release()

@@ -8,19 +8,28 @@ import (
 )
 
 // sharedActivity is what a source has read last of the open transactions of its
-// server. A read takes a tenth of a second, during which no other session may read
-// them (see cacheAge), so the observers of a source share it.
+// server. A read keeps all sessions from reading them anew for a tenth of a second (see
+// cacheAge), so the observers of a source share it, also for as long as that: whoever asks
+// within it would have to wait, and a horizon that is a little older is as safe.
 type sharedActivity struct {
 	*source.Together[struct{}, activity]
-	// settled is the instant before which nothing was open any more when the server
-	// showed its transactions last; zero where it has not yet.
-	settled time.Time
+	// last is what was read at that time, when the server showed its transactions last; zero
+	// where it has not yet.
+	last activity
+	at   time.Time
 }
 
-// activity returns what was open at a moment after the call.
+// activity returns what was open at a moment after the call, or up to cacheAge before it.
 func (s *Source) activity(ctx context.Context) (activity, error) {
 	return s.shared.Ask(ctx, struct{}{}, func(ctx context.Context, _ []struct{}) (activity, error) {
-		a, err := s.readActivity(ctx)
+		if time.Since(s.shared.at) < cacheAge {
+			return s.shared.last, nil
+		}
+		a, err := inSession(ctx, s, func(c *session) (activity, error) {
+			a, err := c.activity(ctx)
+			c.broken = c.broken || err != nil // Its transaction may still be open.
+			return a, err
+		})
 		if err == nil {
 			s.shared.keep(&a)
 		}
@@ -32,19 +41,11 @@ func (s *Source) activity(ctx context.Context) (activity, error) {
 // may be open since the moment when it showed them last.
 func (shared *sharedActivity) keep(a *activity) {
 	switch {
-	case a.stale && shared.settled.IsZero():
+	case a.stale && shared.at.IsZero():
 		a.held = true
 	case a.stale:
-		a.open(shared.settled, false)
+		a.open(source.Earlier(shared.last.now.Add(-shared.last.grain), shared.last.oldest), false)
 	case !a.held && !a.inexact:
-		shared.settled = source.Earlier(a.now.Add(-a.grain), a.oldest)
+		shared.last, shared.at = *a, time.Now()
 	}
-}
-
-func (s *Source) readActivity(ctx context.Context) (activity, error) {
-	return inSession(ctx, s, func(c *session) (activity, error) {
-		a, err := c.activity(ctx)
-		c.broken = c.broken || err != nil // Its transaction may still be open.
-		return a, err
-	})
 }

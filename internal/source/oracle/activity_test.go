@@ -15,7 +15,7 @@ func TestActivityHorizon(t *testing.T) {
 	now := time.Date(2024, 7, 1, 10, 0, 0, 500_000_000, time.UTC)
 	// at is the host's clock, in whole seconds.
 	at := func(offset time.Duration) time.Time { return now.Add(offset).Truncate(time.Second) }
-	granted := grants{view: "GV$TRANSACTION", database: true}
+	granted := grants{view: "GV$TRANSACTION", identification: identifications[0]}
 	primary := activity{grants: granted, now: now, host: at(2 * time.Hour), role: "PRIMARY"}
 	with := func(change func(*activity)) activity {
 		a := primary
@@ -106,7 +106,7 @@ func TestTransactionOverAFold(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2024, 7, 1, 10, 0, 0, 0, time.UTC)
-	sound := activity{grants: grants{view: "GV$TRANSACTION", database: true}, now: now, host: now, role: "PRIMARY"}
+	sound := activity{grants: grants{view: "GV$TRANSACTION", identification: identifications[0]}, now: now, host: now, role: "PRIMARY"}
 	if w := sound.warnings(); len(w) > 0 {
 		t.Errorf("warnings where all is well: %q", w)
 	}
@@ -114,7 +114,7 @@ func TestWarnings(t *testing.T) {
 		"SYS.GV_$TRANSACTION":    func(a *activity) { a.view = "" },
 		"SYS.V_$INSTANCE":        func(a *activity) { a.view, a.instances = "", true },
 		"this very session":      func(a *activity) { a.blind = true },
-		"SYS.V_$DATABASE":        func(a *activity) { a.database = false },
+		"SYS.V_$DATABASE":        func(a *activity) { a.identification = identifications[1] },
 		"SYS.V_$DATAGUARD_STATS": func(a *activity) { a.role = "PHYSICAL STANDBY" },
 		"less the overlap":       func(a *activity) { a.role, a.reported = "PHYSICAL STANDBY", true },
 		"FIXED_DATE":             func(a *activity) { a.host = now.Add(time.Minute) },

@@ -20,9 +20,8 @@ type grants struct {
 	// blind says that the view is granted, but did not show a transaction of
 	// our own.
 	blind bool
-	// database is for V$DATABASE.
-	database bool
-	checked  time.Time
+	identification
+	checked time.Time
 }
 
 // recheck is after how long grants are looked at again: a new one shall be
@@ -49,7 +48,7 @@ func (s *Source) granted(ctx context.Context) (grants, error) {
 func (c *session) grants(ctx context.Context) (grants, error) {
 	g := grants{checked: time.Now()}
 	var err error
-	if g.database, err = c.granted(ctx, "V$DATABASE"); err != nil {
+	if g.identification, err = c.identification(ctx); err != nil {
 		return g, err
 	}
 	return g, c.transactionView(ctx, &g)
@@ -128,7 +127,7 @@ func (g grants) warnings() []string {
 	case g.blind:
 		w = append(w, g.view+" is granted, but does not show a transaction of this very session: the horizon is the clock less the overlap.")
 	}
-	if !g.database {
+	if g.from == "" {
 		w = append(w, "Without V$DATABASE the database is known by its name alone, and a restored one is taken for the one before. GRANT SELECT ON SYS.V_$DATABASE to the account that reads.")
 	}
 	return w

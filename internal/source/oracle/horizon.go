@@ -22,12 +22,13 @@ const (
 )
 
 // clockSQL reads the clock, before anything else, in UTC and as the host of the
-// database shows it. The latter is how the starts of transactions are noted.
+// database shows it, which is how the starts of transactions are noted, and the identity.
 const clockSQL = `SELECT TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'YYYY-MM-DD HH24:MI:SS.FF6'),
        TO_CHAR(SYSDATE, 'YYYY-MM-DD HH24:MI:SS'),
        SYS_CONTEXT('USERENV', 'DATABASE_ROLE'),
+       %s,
        %s
-FROM DUAL`
+FROM DUAL%s`
 
 const startsSQL = `(SELECT TO_CHAR(MIN(t.START_DATE), 'YYYY-MM-DD HH24:MI:SS') FROM %[1]s t),
        (SELECT TO_CHAR(MAX(t.START_DATE), 'YYYY-MM-DD HH24:MI:SS') FROM %[1]s t)`
@@ -38,6 +39,7 @@ const applySQL = "SELECT s.VALUE FROM V$DATAGUARD_STATS s WHERE s.NAME = 'apply 
 // activity is what the database says of its clock and its open transactions.
 type activity struct {
 	grants
+	identity string
 	now      time.Time
 	host     time.Time // the same moment by the host's clock, as a time in UTC
 	oldest   time.Time // by the host's clock; zero when nothing is open
@@ -67,17 +69,13 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
-	identity, err := s.Identity(ctx)
-	if err != nil {
-		return observer.Horizon{}, err
-	}
 	a, err := s.activity(ctx, p.relation)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
 	h.Clock, h.Now = p.time.Horizon(a.now, s.options.Location), a.now
-	h.Identity, h.Undated = identity, source.HasUndated(q, p.selection)
+	h.Identity, h.Undated = a.identity, source.HasUndated(q, p.selection)
 	return h, nil
 }
 
@@ -119,15 +117,15 @@ func (c *session) clock(ctx context.Context, g grants) (activity, error) {
 	if g.view != "" {
 		starts = fmt.Sprintf(startsSQL, g.view)
 	}
-	rows, err := c.rows(ctx, "read open transactions", fmt.Sprintf(clockSQL, starts))
+	rows, err := c.rows(ctx, "read open transactions", fmt.Sprintf(clockSQL, g.columns, starts, g.from))
 	if err != nil {
 		return activity{}, err
 	}
 	if len(rows) != 1 {
 		return activity{}, fmt.Errorf("read open transactions: %d rows where one is expected", len(rows))
 	}
-	a := activity{grants: g, role: rows[0][2]}
-	for i, into := range []*time.Time{&a.now, &a.host, nil, &a.oldest, &a.youngest} {
+	a := activity{grants: g, role: rows[0][2], identity: g.identity(rows[0][3:5])}
+	for i, into := range []*time.Time{&a.now, &a.host, nil, nil, nil, &a.oldest, &a.youngest} {
 		if into == nil || rows[0][i] == "" {
 			continue
 		}

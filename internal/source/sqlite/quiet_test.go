@@ -1,0 +1,47 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	driver "modernc.org/sqlite"
+
+	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/internal/source/sqlite"
+)
+
+// TestQuietPoll counts the beginnings and ends of transactions, and each SELECT that is
+// prepared, those within others, too.
+func TestQuietPoll(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "counted.db")
+	var mu sync.Mutex
+	var prepared []string
+	driver.RegisterConnectionHook(func(conn driver.ExecQuerierContext, dsn string) error {
+		counts, ok := conn.(driver.AuthorizerRegisterer)
+		if !ok || !strings.Contains(dsn, path) || !strings.Contains(dsn, "mode=ro") {
+			return nil
+		}
+		return counts.RegisterAuthorizer(func(action driver.AuthorizerActionCode, what, _, _, _ string) driver.AuthorizerReturnCode {
+			mu.Lock()
+			defer mu.Unlock()
+			switch action {
+			case driver.AuthTransaction:
+				prepared = append(prepared, what)
+			case driver.AuthSelect:
+				prepared = append(prepared, "SELECT")
+			}
+			return driver.AuthorizerOK
+		})
+	})
+	writer := openWriter(t, path)
+	exec(t, writer, "CREATE TABLE events (id INTEGER PRIMARY KEY, at TEXT NOT NULL); INSERT INTO events VALUES (1, '2024-05-01 10:00:00'); CREATE INDEX events_at ON events (at, id)")
+	sourcetest.QuietPolls(t, open(t, sqlite.Options{URL: "sqlite:" + path}), events(), 0, 13, func() sourcetest.Sent {
+		mu.Lock()
+		defer mu.Unlock()
+		defer func() { prepared = nil }()
+		return sourcetest.Sent{Statements: prepared}
+	})
+}
