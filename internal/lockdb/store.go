@@ -25,18 +25,23 @@ type Store struct {
 	grant lock.Grant
 	// peek leaves the database as it is.
 	peek bool
+	// found and missing are those of the last look-up, kept for their room.
+	found   map[string]observer.Observed
+	missing map[string]struct{}
 }
 
 // Store binds the database to a lease.
 func (db *DB) Store(g lock.Grant) *Store {
-	return &Store{node: db, db: db.db, sql: db.sql, grant: g}
+	return &Store{node: db, db: db.db, sql: db.sql, grant: g, found: make(map[string]observer.Observed), missing: make(map[string]struct{})}
 }
 
 // Peek returns a store that can only be read, for a dry run: the cursor of a
 // stream that was never polled is not created, and a commit finds its lease
 // ended.
 func (db *DB) Peek() *Store {
-	return &Store{node: db, db: db.db, sql: db.sql, peek: true}
+	s := db.Store(lock.Grant{})
+	s.peek = true
+	return s
 }
 
 // cursor is Cursor of a stream that has one. The error is [sql.ErrNoRows] for another.
@@ -82,13 +87,15 @@ func (s *Store) create(ctx context.Context, stream string) error {
 }
 
 // Observed implements [observer.Store]. Its error is [observer.ErrConflict] when
-// the cursor has changed since the caller read it: the observed rows may have too.
+// the cursor has changed since the caller read it: the observed rows may have too. The result
+// is valid until the next call.
 func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
-	found := make(map[string]observer.Observed, len(keys))
+	found, missing := s.found, s.missing
+	clear(found)
 	if c.Rows == 0 {
 		return found, nil // Nothing was observed of this stream yet.
 	}
-	missing := make(map[string]struct{}, len(keys))
+	clear(missing)
 	for _, key := range keys {
 		missing[key] = struct{}{}
 	}

@@ -203,7 +203,7 @@ func (ch *Chunk) Advance(marks Cursor) {
 type Store interface {
 	// Cursor returns the stream's cursor and creates it at the first call.
 	Cursor(ctx context.Context, stream string) (Cursor, error)
-	// Observed returns those of the keys that are known.
+	// Observed returns those of the keys that are known, until the next call.
 	Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error)
 	// Buried returns the state of each of these poison rows.
 	Buried(ctx context.Context, c Cursor, dead []Dead) ([]Burial, error)
