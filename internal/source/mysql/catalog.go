@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -21,17 +20,6 @@ type relation struct {
 	columns       []source.Column
 	collations    map[string]string // of the columns of a table that hold text
 	lengths       map[string]int    // of those, and of such that hold bytes, at most
-	asked         time.Time         // when the catalogue was asked for a table
-}
-
-// freshFor is for how long a description is good enough for a read: a poll reads at once.
-const freshFor = 100 * time.Millisecond
-
-// justDescribed returns a table as a horizon has found it.
-func (s *Source) justDescribed(table string) (relation, bool) {
-	known, _ := s.described.Load(table)
-	r, ok := known.(relation)
-	return r, ok && time.Since(r.asked) < freshFor
 }
 
 // describeSQL shows a table, and then its columns. The catalogue compares names as the file system
@@ -60,8 +48,7 @@ WHERE IF(? = '', table_schema = DATABASE(), table_schema NOT IN ('mysql', 'sys',
 ORDER BY 1
 LIMIT 5000`
 
-func (c *session) describe(ctx context.Context, q observer.Query) (r relation, err error) {
-	asked := time.Now()
+func (c *session) describe(ctx context.Context, q observer.Query) (relation, error) {
 	if q.Table == "" {
 		return c.describeQuery(ctx, q.SQL)
 	}
@@ -83,9 +70,7 @@ func (c *session) describe(ctx context.Context, q observer.Query) (r relation, e
 	case len(rows) == 0:
 		return relation{}, c.missingTable(ctx, q.Table, schema)
 	}
-	r, err = c.tableOf(ctx, rows[0], rows[1:])
-	r.asked = asked
-	return r, err
+	return c.tableOf(ctx, rows[0], rows[1:])
 }
 
 // tableRows returns the rows of [describeSQL] for one table.

@@ -31,9 +31,6 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
-	if p.relation.base {
-		s.described.Store(q.Table, p.relation)
-	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
 	h.Identity, h.Undated = a.identity, source.HasUndated(q, p.selection)
 	return h, nil

@@ -111,7 +111,6 @@ func TestHorizonWaitsForWhatIsOpen(t *testing.T) {
 		}
 		exec(t, writer, "COMMIT")
 	})
-	t.Run("nor those without a transaction", func(t *testing.T) { ownRead(t, url) })
 	t.Run("the overlap, where it is longer", func(t *testing.T) {
 		q := events()
 		q.Overlap = time.Hour
@@ -132,36 +131,6 @@ func TestHorizonWaitsForWhatIsOpen(t *testing.T) {
 		}
 	})
 	t.Run("many observers", func(t *testing.T) { crowd(t, url) })
-}
-
-// ownRead has a read of one statement, which is not at its end.
-func ownRead(t *testing.T, url string) {
-	exec(t, connect(t, url), `CREATE TABLE wide (id int PRIMARY KEY, at datetime(6) NOT NULL, v varchar(1000));
-		INSERT INTO wide SELECT seq, '2024-05-01', REPEAT('x', 1000) FROM seq_1_to_30000`)
-	proxied, taken := recorded(t, url)
-	s := open(t, mysql.Options{URL: proxied})
-	q := events()
-	q.Table = "wide"
-	waittest.Eventually(t, time.Minute, func() error {
-		horizon(t, s, q)
-		taken()
-		rows, err := s.Read(t.Context(), q, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = rows.Close() }()
-		if !rows.Next() {
-			t.Fatal(rows.Err())
-		}
-		if sent := taken().Statements; len(sent) != 1 {
-			return fmt.Errorf("the read has sent %q", sent)
-		}
-		exec(t, connect(t, url), "DO SLEEP(1.5)")
-		if h := horizon(t, s, q); !near(h, time.Second) || h.Lag > 2*time.Second {
-			t.Errorf("horizon = %+v beside a read, want only the margin behind", h)
-		}
-		return nil
-	})
 }
 
 // Whoever asks again before the server would answer anew gets the former answer, and does not wait.

@@ -19,8 +19,6 @@ const (
 	lockWait = 1
 	// lockWaitTimeout is the number of the server's refusal to wait any longer.
 	lockWaitTimeout = 1205
-	// noColumn and noTable are its codes for names that do not exist.
-	noColumn, noTable = "1054", "1146"
 )
 
 // locked reports whether a table could not be read because another session has

@@ -13,7 +13,6 @@ import (
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
-	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // A lock that lasts for longer than the query timeout is a fault; the
@@ -154,92 +153,6 @@ func TestAlteredInSilence(t *testing.T) {
 		}
 		if n := len(sourcetest.ReadAll(t, s, query, observer.Range{})); n != 1 {
 			t.Errorf("%s: %d rows afterwards", name, n)
-		}
-	}
-}
-
-// What comes between the horizon, which describes the table, and the read that follows at once
-// makes that fail, unless its rows are right all the same.
-func TestAlteredAfterTheHorizon(t *testing.T) {
-	t.Parallel()
-	address := mariatest.New(t)
-	owner := connect(t, address)
-	s := open(t, mysql.Options{URL: address})
-	query := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
-	const retry = "class retry"
-	for alter, test := range map[string]struct {
-		now, later string // in the data of a read at once, and of one after that
-	}{
-		"ALTER TABLE orders MODIFY v varchar(20)":                                 {retry, `"v":"5"`},
-		"ALTER TABLE orders MODIFY v json":                                        {retry, `"v":5`},
-		"ALTER TABLE orders MODIFY at timestamp(6) NOT NULL":                      {retry, `Z"`},
-		"ALTER TABLE orders MODIFY id varchar(20) COLLATE utf8mb4_bin":            {retry, `"id":"1"`},
-		"ALTER TABLE orders DROP COLUMN v":                                        {retry, `"w":6}`},
-		"ALTER TABLE orders RENAME COLUMN v TO u, RENAME COLUMN w TO v":           {retry, `"u":5,"v":6`},
-		"ALTER TABLE orders RENAME COLUMN v TO w, RENAME COLUMN w TO v":           {`"v":6,"w":5`, `"w":5,"v":6`},
-		"ALTER TABLE orders MODIFY v int unsigned; UPDATE orders SET v = v + 4e9": {`"v":4000000005`, `"v":4000000005`},
-		"RENAME TABLE orders TO old":                                              {retry, "does not exist"},
-		"RENAME TABLE orders TO old; CREATE TABLE orders LIKE old":                {"", ""},
-	} {
-		read := func() (data string) {
-			rows, err := sourcetest.TryRead(s, query, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
-			for _, row := range rows {
-				data += string(row.Data)
-			}
-			if err != nil {
-				data += "class " + string(observer.ClassOf(err)) + ": " + err.Error()
-			}
-			return data
-		}
-		waittest.Eventually(t, time.Minute, func() error { // A read on a busy machine may look again.
-			exec(t, owner, `DROP TABLE IF EXISTS old; CREATE OR REPLACE TABLE orders (id int PRIMARY KEY, at datetime(6) NOT NULL, v int, w int, KEY (at, id));
-				INSERT INTO orders VALUES (1, '2024-05-01', 5, 6)`)
-			if _, err := s.Horizon(t.Context(), query); err != nil {
-				t.Fatal(err)
-			}
-			exec(t, owner, alter)
-			if data := read(); !strings.Contains(data, test.now) {
-				return fmt.Errorf("%s: at once: %s, want %s", alter, data, test.now)
-			}
-			return nil
-		})
-		exec(t, owner, "DO SLEEP(0.2)")
-		if data := read(); !strings.Contains(data, test.later) {
-			t.Errorf("%s: later: %s, want %s", alter, data, test.later)
-		}
-	}
-}
-
-// The columns of a result do not tell these apart, so each read describes the table itself.
-func TestAlteredUntold(t *testing.T) {
-	t.Parallel()
-	address := mariatest.New(t)
-	owner := connect(t, address)
-	s := open(t, mysql.Options{URL: address})
-	query := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
-	tests := []struct{ columns, value, alter, want string }{
-		{"id int PRIMARY KEY, v longtext", `'{"a": 1}'`, "MODIFY v json", `"v":{"a":1}`},
-		{"id int PRIMARY KEY, v json", `'{"a": 1}'`, "MODIFY v longtext", `"v":"{\"a\": 1}"`},
-		{"id int PRIMARY KEY, v double", "1234567", "MODIFY v float", `"v":1234567`},
-		{"id decimal(8,2) PRIMARY KEY, v int", "1", "MODIFY id decimal(12,4)", "1.0000"},
-	}
-	for n := range 5 * len(tests) { // Some are altered in time, on a busy machine.
-		test := tests[n%len(tests)]
-		exec(t, owner, `CREATE OR REPLACE TABLE orders (`+test.columns+`, at datetime(6) NOT NULL, KEY (at, id));
-			INSERT INTO orders VALUES (1, `+test.value+`, '2024-05-01')`)
-		if _, err := s.Horizon(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
-		exec(t, owner, "ALTER TABLE orders "+test.alter)
-		rows, err := s.Read(t.Context(), query, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !rows.Next() || !strings.Contains(string(rows.Row().Data), test.want) || (rows.KeyColumns()[0].Width == "scale 4") != (test.want == "1.0000") {
-			t.Errorf("%s of %s: %v, keys %+v", test.alter, test.columns, rows.Err(), rows.KeyColumns())
-		}
-		if err := rows.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }

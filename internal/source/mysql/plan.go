@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -42,11 +41,6 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	if err != nil {
 		return plan{}, err
 	}
-	return c.planOf(ctx, r, q, in)
-}
-
-// planOf plans a read of what is known.
-func (c *session) planOf(ctx context.Context, r relation, q observer.Query, in observer.Range) (plan, error) {
 	p := plan{relation: r}
 	if err := p.resolve(q); err != nil {
 		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
@@ -130,19 +124,6 @@ func (d dialect) Bound(n, _ int, _ source.Column) string {
 		return "?"
 	}
 	return d.bounds[n-1]
-}
-
-// isTold reports whether the columns of a result tell all that its rows depend on, see [plan.check]:
-// not of what is converted, of documents, of which MariaDB sends the text, nor of keys whose text
-// depends on the width of their columns.
-func (p *plan) isTold() bool {
-	for i, c := range p.selection.Columns {
-		converted := slices.Contains([]kind{kindFloat, kindDouble, kindJSON}, p.kinds[i]) || c.Type == "longtext"
-		if converted || c.KeyWidth != "" && slices.Contains(p.selection.Key, i) {
-			return false
-		}
-	}
-	return p.relation.base && len(p.steps) == 1
 }
 
 // check compares the columns of a result with those of the catalogue, between

@@ -34,24 +34,15 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 // begin opens a snapshot and plans a read in it, so that the server refuses to
-// read an InnoDB table in it that is rebuilt after that. One statement from the start of a range
-// has a snapshot of its own, and needs none where its result tells whether the table
-// is still as it was described just now. A read that goes on needs the collation of then, too.
+// read an InnoDB table in it that is rebuilt after that.
 func (s *Source) begin(ctx context.Context, q observer.Query, in observer.Range) (*session, plan, error) {
 	c, err := s.acquire(ctx)
 	if err != nil {
 		return nil, plan{}, err
 	}
 	var p plan
-	r, told := s.justDescribed(q.Table)
-	if told = told && in.Key == "" && !in.ByKey; told {
-		p, err = c.planOf(ctx, r, q, in)
-		told = err == nil && p.isTold()
-	}
-	if !told {
-		if err = c.snapshot(ctx); err == nil {
-			p, err = c.plan(ctx, q, in)
-		}
+	if err = c.snapshot(ctx); err == nil {
+		p, err = c.plan(ctx, q, in)
 	}
 	if err == nil {
 		err = source.CheckOrder(in, p.orderID(p.order.parts), p.ties)
@@ -99,11 +90,7 @@ func (r *rows) Open(ctx context.Context, n int) (err error) {
 	r.reader, err = conn.QueryContext(ctx, conn.unlimited(r.step.sql), nil)
 	if err != nil {
 		r.reader = nil
-		err = r.fail(ctx, err)
-		if code := codeOf(err); !r.session.begun && (code == noColumn || code == noTable) {
-			return errAltered()
-		}
-		return err
+		return r.fail(ctx, err)
 	}
 	return r.plan.check(r.reader)
 }

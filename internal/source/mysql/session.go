@@ -26,8 +26,6 @@ type session struct {
 	conn   *conn
 	// broken is a connection that is not used again.
 	broken bool
-	// begun says that a read has a transaction.
-	begun bool
 }
 
 func (s *Source) acquire(ctx context.Context) (*session, error) {
@@ -238,7 +236,6 @@ func (c *session) exec(ctx context.Context, operation, sql string) error {
 // snapshot opens the transaction whose statements all see one state of the
 // database. It cannot write.
 func (c *session) snapshot(ctx context.Context) error {
-	c.begun = true
 	return c.exec(ctx, "begin the read", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 }
 
@@ -247,7 +244,7 @@ func (c *session) snapshot(ctx context.Context) error {
 func (c *session) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if c.begun && !c.broken && c.exec(ctx, "end the read", "COMMIT") != nil {
+	if !c.broken && c.exec(ctx, "end the read", "COMMIT") != nil {
 		c.broken = true
 	}
 	c.release()

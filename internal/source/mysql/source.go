@@ -32,9 +32,7 @@ type Source struct {
 	sockets *source.Sockets
 	target  string // host:port/database, for messages
 	shared  sharedActivity
-	// described has the relations of tables, under their names in the configuration.
-	described sync.Map
-	waits     *source.LockWaits
+	waits   *source.LockWaits
 	// closing ends when the source is closed, and with it what runs in the background.
 	closing context.Context
 	close   context.CancelFunc

@@ -16,7 +16,7 @@ import (
 )
 
 // A server is asked for its state in parts, whose rows say first what they are of. MariaDB runs
-// all of them as one statement, one after the other: the members of UNION ALL.
+// several as one statement, one after the other: the members of UNION ALL.
 var (
 	settingsSQL = map[bool]string{
 		true: `
@@ -32,8 +32,8 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN
  ('server_uuid', 'group_replication_group_name', 'read_only', 'innodb_read_only')`,
 	}
 
-	// processSQL is run before trxSQL, and the clock is that of its beginning: a statement
-	// that it does not see began later, or is a transaction by then. Sleeping
+	// processSQL is run before the statement with trxSQL, and the clock is that of its beginning:
+	// a statement that it does not see began later, or is a transaction by then. Sleeping
 	// connections run nothing; what replication runs is judged by its delay.
 	processSQL = map[bool]string{true: fmt.Sprintf(runningSQL, "p.time_ms / 1000"), false: fmt.Sprintf(runningSQL, "p.time + 1")}
 )
@@ -114,23 +114,26 @@ type state struct {
 	fresh bool
 }
 
-// stateSQL are the statements that ask for the state, in their order.
-func (c *conn) stateSQL() []string {
-	parts := []string{settingsSQL[c.mariadb], enginesSQL, processSQL[c.mariadb], trxSQL}
+// stateSQL are the statements that ask for the state, in their order. The last, which has the
+// nonce, begins when the processes are read: whoever has the server read the transactions anew
+// sees it only from then on.
+func (c *conn) stateSQL(nonce string) []string {
+	parts := []string{processSQL[c.mariadb], settingsSQL[c.mariadb], enginesSQL, trxSQL}
 	if c.blind {
 		parts = parts[:3]
 	}
 	if c.mariadb {
-		return []string{strings.Join(parts, "\nUNION ALL")}
+		parts = []string{parts[0], strings.Join(parts[1:], "\nUNION ALL")}
 	}
+	parts[len(parts)-1] = "/* observerd " + nonce + " */" + parts[len(parts)-1]
 	return parts
 }
 
 func (c *session) state(ctx context.Context) (state, error) {
 	nonce := rand.Text()
 	var rows [][][]byte
-	for _, sql := range c.conn.stateSQL() {
-		found, err := c.rows(ctx, "read open transactions", "/* observerd "+nonce+" */"+sql)
+	for _, sql := range c.conn.stateSQL(nonce) {
+		found, err := c.rows(ctx, "read open transactions", sql)
 		if code := codeOf(err); (code == "1227" || code == "1142") && !c.conn.blind {
 			c.conn.blind = true // Global rights are those of the logon.
 			return c.state(ctx)

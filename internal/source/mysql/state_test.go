@@ -38,11 +38,11 @@ func TestStateIsReadInOrder(t *testing.T) {
 	address := mariatest.New(t)
 	c := inSnapshot(t, address)
 	const nonce = "in order"
-	texts := c.conn.stateSQL()
-	if len(texts) != 1 || !strings.HasSuffix(texts[0], "UNION ALL"+trxSQL) {
-		t.Fatalf("%q is not one statement with the transactions last", texts)
+	texts := c.conn.stateSQL(nonce)
+	if len(texts) != 2 || texts[0] != processSQL[true] || !strings.HasSuffix(texts[1], "UNION ALL"+trxSQL) {
+		t.Fatalf("%q are not the processes, and then one statement with the transactions last", texts)
 	}
-	slow := "/* " + nonce + " */" + strings.TrimSuffix(texts[0], trxSQL) + " SELECT 'pause', SLEEP(2), NULL, NULL, NULL, NULL, NULL\nUNION ALL" + trxSQL
+	slow := strings.TrimSuffix(texts[1], trxSQL) + " SELECT 'pause', SLEEP(2), NULL, NULL, NULL, NULL, NULL\nUNION ALL" + trxSQL
 	writer, watcher := mariatest.Connect(t, address, nil), mariatest.Connect(t, address, nil)
 	var thread string
 	if err := writer.QueryRowContext(t.Context(), "SELECT CAST(CONNECTION_ID() AS CHAR)").Scan(&thread); err != nil {
@@ -56,9 +56,10 @@ func TestStateIsReadInOrder(t *testing.T) {
 		answered := make(chan error, 1)
 		var s state
 		go func() {
-			rows, err := c.rows(t.Context(), "wait", slow)
-			if err == nil {
-				s, err = stateOf(rows, nonce)
+			processes, err := c.rows(t.Context(), "look", texts[0])
+			rows, slept := c.rows(t.Context(), "wait", slow)
+			if err = errors.Join(err, slept); err == nil {
+				s, err = stateOf(append(processes, rows...), nonce)
 			}
 			answered <- err
 		}()

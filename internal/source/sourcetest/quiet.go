@@ -1,6 +1,7 @@
 package sourcetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ type Sent struct {
 
 // QuietPolls checks that a poll of q that finds nothing new needs at most trips and statements.
 // taken returns what src has sent since its last call. On a busy machine a poll may do more than it
-// must, so the least of several polls counts.
+// must, so two of five have to keep to that.
 func QuietPolls(t *testing.T, src observer.Source, q observer.Query, trips, statements int, taken func() Sent) {
 	t.Helper()
 	o, err := observer.New(observer.Spec{Stream: "quiet", EventType: "Seen", Detect: observer.DetectChange, Query: q})
@@ -29,7 +30,7 @@ func QuietPolls(t *testing.T, src observer.Source, q observer.Query, trips, stat
 		t.Fatal(err)
 	}
 	db := observertest.NewDB()
-	var least Sent
+	var all []Sent
 	for n := range 7 {
 		<-time.After(apart)
 		taken()
@@ -37,11 +38,12 @@ func QuietPolls(t *testing.T, src observer.Source, q observer.Query, trips, stat
 		if err != nil || n > 0 && stats.Events > 0 {
 			t.Fatalf("poll %d: %+v, %v", n, stats, err)
 		}
-		if sent := taken(); n == 2 || n > 2 && len(sent.Statements) <= len(least.Statements) { // The first two log on and look around.
-			least = sent
+		if sent := taken(); n >= 2 { // The first two log on and look around.
+			all = append(all, sent)
 		}
 	}
-	if n := len(least.Statements); n == 0 || n > statements || least.Trips > trips {
-		t.Errorf("a quiet poll needs %d round trips and %d statements, want at most %d and %d: %q", least.Trips, n, trips, statements, least.Statements)
+	slices.SortFunc(all, func(a, b Sent) int { return len(a.Statements) - len(b.Statements) })
+	if second := all[1]; len(all[0].Statements) == 0 || len(second.Statements) > statements || second.Trips > trips {
+		t.Errorf("a quiet poll needs %d round trips and %d statements, want at most %d and %d: %q", second.Trips, len(second.Statements), trips, statements, second.Statements)
 	}
 }
