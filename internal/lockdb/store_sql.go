@@ -4,8 +4,8 @@ package lockdb
 // fate.
 type storeSQL struct{ Cursor, Create, Observed, Between, Live, Generation, Buried, LockCursor, Outdate string }
 
-// Observed, Between and Live have the cursor as a row without a key: a server that is behind is behind
-// with both, and its rows must not stand in for those of the cursor.
+// Observed, Between and Live have the cursor as a row without a key: a server that is behind
+// is behind with both, the rows and the cursor, and its rows must not pass for those of another.
 //
 // Observed looks each key up in the index, and OFFSET 0 keeps the planner of PostgreSQL from
 // doing better: for some thousand keys it prefers to read all that was ever observed, be it by

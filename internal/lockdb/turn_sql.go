@@ -9,7 +9,7 @@ const pausedSQL = `(c.paused AND (c.paused_until IS NULL OR c.paused_until > {no
 // turnSQL are the statements of [Turns]. AddPoll is empty where NoteStream adds the poll too.
 type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, PollsOf string }
 
-// Turn joins by the parameters alone, which halves the time to plan it. Streams counts rows as unread where a poll ended behind its source, or within a reading of
+// Turn joins by the parameters alone, which takes less time to plan. Streams counts rows as unread where a poll ended behind its source, or within a reading of
 // all rows.
 var turnTexts = turnSQL{
 	Turn: `

@@ -36,9 +36,9 @@ type SessionPresence struct {
 	config *pgx.ConnConfig
 	pooler *sqldb.Pooler
 	conn   *pgx.Conn
-	// rests is until when it looks at the rows alone, for rest at a time.
-	rests time.Time
-	rest  time.Duration
+	// restsUntil is until when it looks at the rows alone, for restFor at a time.
+	restsUntil time.Time
+	restFor    time.Duration
 }
 
 // lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
@@ -55,7 +55,7 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 		maps.Copy(config.RuntimeParams, lookSettings)
 	})
-	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler, rest: rest}
+	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler, restFor: restFor}
 	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {
 		err = db.Lease.QueryRowContext(ctx, p.sql.SQL().OtherPID).Scan(&pid)
 		return pid, err
@@ -76,7 +76,7 @@ func (p *SessionPresence) appear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the session that shows this node: %w", sqldb.WordSession(err))
 	}
-	p.conn, p.rests = conn, time.Time{}
+	p.conn, p.restsUntil = conn, time.Time{}
 	if p.pooler.Pooling().Shared() {
 		// The advisory lock would stay with a session that serves others.
 		return errors.Join(fmt.Errorf("%w: there is a connection pooler in transaction mode", errNoLiveness), p.vanish(ctx))
@@ -122,8 +122,8 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if err != nil {
 		return snapshot{}, err
 	}
-	text, rests := p.sql.SQL().Look, time.Now().Before(p.rests)
-	if rests {
+	text, resting := p.sql.SQL().Look, time.Now().Before(p.restsUntil)
+	if resting {
 		text = p.sql.SQL().LookAtRows
 	}
 	rows, _ := p.conn.Query(ctx, text, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
@@ -153,14 +153,14 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if self != p.PID {
 		p.pooler.NoteShared()
 	}
-	if self != p.PID || !rests && !shown[self] {
+	if self != p.PID || !resting && !shown[self] {
 		return snapshot{}, errPooled
 	}
 	s.alive = func(bootID string) (alive, known bool) {
-		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], !rests
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], !resting
 	}
-	if !rests && p.mayRest(s) {
-		p.rests = time.Now().Add(p.rest)
+	if !resting && p.mayRest(s) {
+		p.restsUntil = time.Now().Add(p.restFor)
 	}
 	return s, nil
 }
@@ -169,9 +169,9 @@ const (
 	// watchers is how many nodes see the death of any other at once: one of them may be the
 	// dead one, and another suspended.
 	watchers = 3
-	// rest is for how long another node looks at the rows alone, between two looks at the
+	// restFor is for how long another node looks at the rows alone, between two looks at the
 	// sessions: to read pg_locks costs the server more than all the rest of a look.
-	rest = 2 * time.Second
+	restFor = 2 * time.Second
 )
 
 // mayRest reports whether nobody is absent, and enough others watch the same regions: of those

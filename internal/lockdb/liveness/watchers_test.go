@@ -51,7 +51,7 @@ func TestNodesBehindTheWatchersRest(t *testing.T) {
 			if tc.want[i] < 0 {
 				continue
 			}
-			p.rest, p.rests = time.Hour, time.Time{}
+			p.restFor, p.restsUntil = time.Hour, time.Time{}
 			before := countOf(t, p)
 			for range looks {
 				s, err := p.look(t.Context(), []string{"DEFAULT"})
@@ -75,7 +75,7 @@ func TestRestingNodeSeesTheDeathOfAllWatchers(t *testing.T) {
 	db := migrated(t, pgtest.New(t))
 	nodes := nodesOf(t, db, watchers+1)
 	last := nodes[watchers]
-	last.rest = time.Hour
+	last.restFor = time.Hour
 	look := func() (absent int) {
 		t.Helper()
 		s, err := last.look(t.Context(), []string{"DEFAULT"})
@@ -100,7 +100,7 @@ func TestRestingNodeSeesTheDeathOfAllWatchers(t *testing.T) {
 	if absent := look(); absent != 0 {
 		t.Errorf("a node that rests takes %d for absent", absent)
 	}
-	last.rests = time.Now()
+	last.restsUntil = time.Now()
 	for range 3 { // From now on it looks each time.
 		if absent := look(); absent != watchers {
 			t.Errorf("%d nodes are absent, want %d", absent, watchers)
