@@ -102,7 +102,8 @@ func TestCommitWritesAllOfAChunk(t *testing.T) {
 	}
 }
 
-// TestCommitOfAKeyThatIsObserved writes nothing, whether rows come in a statement or a COPY.
+// TestCommitOfAKeyThatIsObserved writes nothing, whether rows come in a statement or a COPY,
+// and whether the key was observed before or is another row's of the chunk.
 func TestCommitOfAKeyThatIsObserved(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{3, 2500} {
@@ -112,9 +113,11 @@ func TestCommitOfAKeyThatIsObserved(t *testing.T) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), n))
 				second := chunk(c, n)
-				second.New[n-1].Key = "ORD-000001"
-				if _, err := s.Commit(t.Context(), second); !errors.Is(err, observer.ErrObserved) {
-					t.Errorf("got %v, want ErrObserved", err)
+				for _, key := range []string{"ORD-000001", second.New[0].Key} {
+					second.New[n-1].Key = key
+					if _, err := s.Commit(t.Context(), second); !errors.Is(err, observer.ErrObserved) {
+						t.Errorf("%s: got %v, want ErrObserved", key, err)
+					}
 				}
 				if again := cursorOf(t, s, "orders"); again != c {
 					t.Errorf("cursor in the database %+v, want it unchanged %+v", again, c)

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
 )
@@ -25,6 +28,8 @@ type comparer struct {
 	// unknown are the keys of the chunk that were not known before it. It is kept
 	// from one chunk to the next for its room alone.
 	unknown map[string]struct{}
+	// room has the slices of the last chunk, once it was committed, for their room alone.
+	room Chunk
 	// guess says that all rows of the last chunk of the statement were new, so that those of
 	// the next one may be taken for new; misled that this was wrong in this poll.
 	guess, misled bool
@@ -47,13 +52,14 @@ type comparison struct {
 	*comparer
 	chunk Chunk
 	known map[string]Observed
+	// guessing takes all rows for new. Where a key is there twice, the commit refuses that.
+	guessing bool
 	// deadAgain says which of chunk.Dead an earlier poll may have read already.
 	deadAgain []bool
 }
 
 // compare makes a chunk of a batch. It stops at the first row that would
-// exceed MaxChanged: done is how many come before that. guess takes all rows for new, which
-// the commit refuses where one is not.
+// exceed MaxChanged: done is how many come before that. guess is [comparison.guessing].
 func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool) (ch Chunk, done int, err error) {
 	if ctx.Err() != nil {
 		return ch, len(b.rows), context.Cause(ctx)
@@ -67,7 +73,7 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool)
 	if err := c.refuseShared(ctx, b.rows, known); err != nil {
 		return ch, len(b.rows), err
 	}
-	x := &comparison{comparer: c, known: known}
+	x := &comparison{comparer: c, known: known, guessing: guess}
 	clear(c.unknown)
 	x.expect(len(b.rows) - len(known))
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
@@ -117,15 +123,14 @@ func (c *comparer) refuseShared(ctx context.Context, rows []row, known map[strin
 
 func notUnique(s Spec) string { return keyColumns(s) + " is not unique" }
 
-// expect allocates for that many new rows at once.
+// expect makes room for that many new rows at once.
 func (c *comparison) expect(n int) {
 	if limit := c.spec.MaxChanged; limit > 0 {
 		n = min(n, limit)
 	}
-	if n = max(0, n); n > 0 {
-		c.chunk.New = make([]Observed, 0, n)
-		c.chunk.Events = make([]events.Event, 0, n)
-	}
+	n = max(0, n)
+	c.chunk.New, c.chunk.Events = slices.Grow(c.room.New[:0], n), slices.Grow(c.room.Events[:0], n)
+	c.room = Chunk{}
 	if c.unknown == nil {
 		c.unknown = make(map[string]struct{}, n)
 	}
@@ -145,7 +150,7 @@ func (c *comparison) observe(r *row) bool {
 	case r.key == "":
 		c.poison(r, keyColumns(c.spec)+" is empty")
 		return true
-	case !known && c.isFirst(r.key):
+	case c.guessing || !known && c.isFirst(r.key):
 		return c.add(r)
 	case c.spec.Detect == DetectNew:
 		if !known {
@@ -185,13 +190,15 @@ func (c *comparison) add(r *row) bool {
 	if !c.budget.take() {
 		return false
 	}
-	r.hashData()
+	if r.id == uuid.Nil {
+		r.identify(c.spec.Stream, c.cursor.Epoch)
+	}
 	o := Observed{Key: r.key, Hash: r.hash[:], Version: 1, Number: c.cursor.Rows + int64(len(c.chunk.New)) + 1}
 	c.chunk.New = append(c.chunk.New, o)
 	if c.spec.Detect != DetectNew {
 		c.seen.add(o.Number)
 	}
-	c.event(r, o, events.ChangeNew)
+	c.event(r, r.id, o, events.ChangeNew)
 	c.chunk.Events[len(c.chunk.Events)-1].Snapshot = c.isHistory(r)
 	return true
 }
@@ -225,16 +232,16 @@ func (c *comparison) change(r *row, old Observed) bool {
 	o := Observed{Key: r.key, Hash: r.hash[:], Version: old.Version + 1, Number: old.Number}
 	c.chunk.Changed = append(c.chunk.Changed, o)
 	c.seen.add(o.Number)
-	c.event(r, o, what)
+	c.event(r, c.newID(o), o, what)
 	return true
 }
 
-func (c *comparison) event(r *row, o Observed, what events.Change) {
+func (c *comparison) event(r *row, id uuid.UUID, o Observed, what events.Change) {
 	at := r.time
 	if at.IsZero() {
 		at = c.at
 	}
-	c.chunk.Events = append(c.chunk.Events, c.newEvent(o, what, at, r.data))
+	c.chunk.Events = append(c.chunk.Events, c.newEvent(id, o, what, at, r.data))
 }
 
 func keyColumns(s Spec) string { return fmt.Sprintf("key (%s)", strings.Join(s.Query.Key, ", ")) }

@@ -122,7 +122,7 @@ func (g *generation) goneChunk(rows []Observed) (ch Chunk) {
 		o.Hash, o.Version, o.Gone = goneHash(), o.Version+1, true
 		ch.Changed = append(ch.Changed, o)
 		data := g.keys.Object(g.spec.Query.Key, o.Key)
-		ch.Events = append(ch.Events, g.newEvent(o, events.ChangeGone, g.at, data))
+		ch.Events = append(ch.Events, g.newEvent(g.newID(o), o, events.ChangeGone, g.at, data))
 	}
 	return ch
 }

@@ -25,6 +25,11 @@ func TestRowsBehindNewOnesAreTakenForNew(t *testing.T) {
 			s.src.Put(key(0), "b")
 			s.put(22, 12)
 		}, 7, 10, 26, 25},
+		"one key is there twice": {func(s *stage) {
+			s.put(10, 12)
+			s.src.Add(observertest.At(key(21), "b", s.src.Clock()))
+			s.put(22, 11)
+		}, 7, 10, 25, 23},
 		"a poison row may be known": {func(s *stage) {
 			s.put(10, 6)
 			bad := observertest.At(key(0), "b", s.src.Clock())

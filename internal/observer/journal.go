@@ -170,9 +170,13 @@ func (j *journal) advance(cursor string, light bool) {
 	}
 }
 
-func (j *journal) newEvent(o Observed, what events.Change, at time.Time, data []byte) events.Event {
+func (j *journal) newID(o Observed) uuid.UUID {
+	return events.NewID(j.spec.Stream, j.cursor.Epoch, o.Key, o.Version, o.Hash)
+}
+
+func (j *journal) newEvent(id uuid.UUID, o Observed, what events.Change, at time.Time, data []byte) events.Event {
 	return events.Event{
-		ID:      events.NewID(j.spec.Stream, j.cursor.Epoch, o.Key, o.Version, o.Hash),
+		ID:      id,
 		Stream:  j.spec.Stream,
 		Type:    j.spec.EventType,
 		Subject: o.Key,

@@ -66,6 +66,10 @@ type reader struct {
 	mostlyPoison func([]row) bool
 	// hurry asks for the batch at the next row, full or not.
 	hurry atomic.Bool
+	// allNew says that all rows of the last chunk were new, so that those of the next may be.
+	// Their epoch does not change while they are read.
+	allNew atomic.Bool
+	epoch  int64
 
 	// dated is the number of rows that a limit may have counted. last is the highest
 	// timestamp, lastKey the last key of those with it. cut says that the reader ended
@@ -92,7 +96,7 @@ func startReading(ctx context.Context, j *journal, by reading, arrived *atomic.I
 		return nil, errors.Join(err, rows.Close())
 	}
 	r := &reader{
-		input: j.input, by: by, part: in.Part, rows: rows, arrived: arrived, from: in.From, first: in.Key, order: rows.KeyOrder(),
+		input: j.input, by: by, part: in.Part, rows: rows, arrived: arrived, from: in.From, first: in.Key, order: rows.KeyOrder(), epoch: j.cursor.Epoch,
 		mostlyPoison: j.looksMostlyPoison, batches: make(chan *batch), cancel: cancel,
 	}
 	go r.run(reading)
@@ -211,10 +215,26 @@ func (r *reader) send(ctx context.Context, b *batch) bool {
 	}
 	select {
 	case r.batches <- b:
-		r.hurry.Store(false)
-		return true
-	case <-ctx.Done():
-		return false
+	default:
+		r.identify(b)
+		select {
+		case r.batches <- b:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	r.hurry.Store(false)
+	return true
+}
+
+// identify does for rows that may be new what their events need, while the chunk before them
+// is committed.
+func (r *reader) identify(b *batch) {
+	if !r.allNew.Load() {
+		return
+	}
+	for i := range b.rows {
+		b.rows[i].identify(r.spec.Stream, r.epoch)
 	}
 }
 

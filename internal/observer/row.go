@@ -3,6 +3,10 @@ package observer
 import (
 	"crypto/sha256"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
 )
 
 // hashSize is how much of the SHA-256 of a row's data is remembered: two rows
@@ -17,10 +21,16 @@ type row struct {
 	asked       int
 	err         error
 	hash        [hashSize]byte // set by hashData
+	id          uuid.UUID      // set by identify
 }
 
-// hashData is for those who compare rows: reading them ahead is the longer half of
-// a poll already, and not every row is compared.
+// identify sets the id of the event that the row has if it is new to the stream.
+func (r *row) identify(stream string, epoch int64) {
+	r.hashData()
+	r.id = events.NewID(stream, epoch, r.key, 1, r.hash[:])
+}
+
+// hashData is for those who compare rows: not every row is compared.
 func (r *row) hashData() {
 	sum := sha256.Sum256(askedData(r.data, r.asked))
 	r.hash = [hashSize]byte(sum[:hashSize])

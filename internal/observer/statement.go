@@ -72,7 +72,11 @@ func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b
 		c.misled = true
 		return c.takeOrRepeat(ctx, rows, by, b)
 	}
+	if err == nil {
+		c.room = Chunk{New: ch.New, Events: ch.Events}
+	}
 	c.guess = len(ch.New) == len(b.rows)
+	rows.allNew.Store(c.guess)
 	return done, err
 }
 

@@ -217,6 +217,6 @@ type Store interface {
 	// It returns the cursor after it, with DefinedAt or without. After any other error the
 	// poll must end. Nothing was written then, unless the answer was lost and another
 	// poll committed before the outcome could be found out. The next poll recognises
-	// rows that were written.
+	// rows that were written. What the chunk has is the caller's again after a commit.
 	Commit(ctx context.Context, ch Chunk) (Cursor, error)
 }

@@ -205,10 +205,12 @@ func sameDead(a, b observer.Dead) bool {
 // check refuses a chunk that breaks the contract of observer.Chunk.
 func (s *stream) check(ch observer.Chunk) error {
 	live := s.cursor.Live + int64(len(ch.New))
+	anew := make(map[string]bool, len(ch.New))
 	for i, o := range ch.New {
-		if _, known := s.observed[o.Key]; known {
+		if _, known := s.observed[o.Key]; known || anew[o.Key] {
 			return observer.ErrObserved
 		}
+		anew[o.Key] = true
 		if o.Version != 1 || o.Gone {
 			return fmt.Errorf("key %q is not new", o.Key)
 		}
