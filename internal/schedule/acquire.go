@@ -30,6 +30,9 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 	if err := r.waitForWindow(ctx); err != nil {
 		return nil, err
 	}
+	if r.isLeftToOthers() {
+		return nil, errOthersFirst
+	}
 	if err := r.waitForRank(ctx, ""); err != nil {
 		return nil, err
 	}
@@ -81,6 +84,23 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 			}
 		}
 	}
+}
+
+const (
+	// front is how many nodes of the queue look at each turn.
+	front = 3
+	// leftFor is for how long the others leave the turns of a type to them.
+	leftFor = 5 * time.Second
+)
+
+// isLeftToOthers reports whether this node does not look at the turn: of many nodes whose turns
+// come every second, each would ask the database what the first has done.
+func (r *run) isLeftToOthers() bool {
+	if r.membership.position(r.typ.Name, r.n, r.opts.Liveness.Gone).rank >= front && time.Since(r.job.looked) < leftFor {
+		return true
+	}
+	r.job.looked = time.Now()
+	return false
 }
 
 // freed returns the channel that notifies of the type's lock; see [Liveness].

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -230,6 +231,42 @@ func TestAttemptsPerPollStayNearOne(t *testing.T) {
 		}
 		for name, p := range polls {
 			equal(t, "polls of "+name, total(p), 15)
+		}
+	})
+}
+
+// TestManyNodesLeaveTurnsToTheFirst counts the looks of twenty nodes whose turns come every
+// second. The turns go on when four neighbours die unseen.
+func TestManyNodesLeaveTurnsToTheFirst(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		var nodes []*node
+		for i := range 20 {
+			nodes = append(nodes, start(t, db, fmt.Sprintf("n%02d", i), only("order"), every(time.Second)))
+		}
+		settle()
+		looks, turns := db.looks, len(db.taken("order"))
+		pass(100 * time.Second)
+		equal(t, "turns", len(db.taken("order"))-turns, 100)
+		if n := db.looks - looks; n > 800 { // Of each turn those of the first three, a second one under the lock, and a fifth of the others'.
+			t.Errorf("%d looks at 100 turns", n)
+		}
+		pass(time.Second / 2)
+		for _, n := range nodes[5:9] {
+			n.crash()
+		}
+		before := time.Now()
+		pass(30 * time.Second)
+		for _, taken := range db.taken("order") {
+			if taken.Finished.Before(before) {
+				continue
+			}
+			if gap := taken.Finished.Sub(before); gap > 3*time.Second {
+				t.Errorf("no turn for %s", gap)
+			}
+			before = taken.Finished
+		}
+		if gap := time.Since(before); gap > 3*time.Second {
+			t.Errorf("no turn for the last %s", gap)
 		}
 	})
 }

@@ -20,7 +20,8 @@
 // Before that it waits for the end of the time of day at which the type is not polled, or
 // skips the turn if the next one comes first. The observers of the turn are those whose
 // delay has passed since their last turn, and that are polled at this time of day
-// ([Timing]).
+// ([Timing]). A node that has three others before it leaves the turn to them, if it has looked
+// at one of the type within five seconds.
 //
 // From the first look to the second, a turn is admitted: as many turns are as the
 // node has connections to the database. The others wait in the order in which they

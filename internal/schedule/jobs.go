@@ -30,6 +30,16 @@ func (s *Scheduler) startJobs() {
 	started.Start()
 }
 
+// job takes the turns of a type.
+type job struct {
+	typ Type
+	// turn is locked during one. A tick during a turn is left out: gocron's singleton mode takes
+	// 25 kB a job for that.
+	turn sync.Mutex
+	// looked is when the last turn began that this node did not leave to others.
+	looked time.Time
+}
+
 // newJobs makes the jobs of the types.
 func (s *Scheduler) newJobs() (gocron.Scheduler, error) {
 	cron, err := gocron.NewScheduler(
@@ -40,13 +50,13 @@ func (s *Scheduler) newJobs() (gocron.Scheduler, error) {
 	}
 	for _, typ := range s.opts.Types {
 		s.opts.Beat(loopName(typ.Name), s.stuckAfter(typ))
-		var turn sync.Mutex // A tick during a turn is left out. Gocron's singleton mode takes 25 kB a job for that.
+		j := &job{typ: typ}
 		_, err := cron.NewJob(
 			gocron.CronJob("* * * * *", false), // aligned replaces it
 			gocron.NewTask(func() {
-				if turn.TryLock() {
-					defer turn.Unlock()
-					s.fire(typ)
+				if j.turn.TryLock() {
+					defer j.turn.Unlock()
+					s.fire(j)
 				}
 			}),
 			gocron.WithName(typ.Name),
@@ -120,15 +130,16 @@ func (s *Scheduler) stuckAfter(typ Type) time.Duration {
 
 // fire is a type's job: one turn, for the tick that is due on the
 // database's clock.
-func (s *Scheduler) fire(typ Type) {
+func (s *Scheduler) fire(j *job) {
 	if !s.beginTurn() {
 		return
 	}
 	defer s.turns.Done()
+	typ := j.typ
 	s.opts.Beat(loopName(typ.Name), s.stuckAfter(typ))
 	n := typ.serves(s.clock.now())
 	r := &run{
-		Scheduler: s, typ: typ, n: n, at: tick(n, typ.Interval),
+		Scheduler: s, job: j, typ: typ, n: n, at: tick(n, typ.Interval),
 		log: s.opts.Logger.With("type", typ.Name, "lock", typ.Request.Key),
 	}
 	locked := false

@@ -14,6 +14,7 @@ import (
 // run is one turn of one type on this node.
 type run struct {
 	*Scheduler
+	job *job
 	typ Type
 	n   int64     // number of the tick
 	at  time.Time // the tick, on the database's clock
@@ -86,6 +87,7 @@ var (
 	errTaken       = errors.New("turn taken")
 	errPolling     = errors.New("another node is polling")
 	errNoDatabase  = errors.New("coordination database does not answer")
+	errOthersFirst = errors.New("other nodes come first")
 	errBusy        = errors.New("the connections to the coordination database were busy")
 	errInterrupted = errors.New("interrupted")
 )
