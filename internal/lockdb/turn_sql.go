@@ -9,8 +9,9 @@ const pausedSQL = `(c.paused AND (c.paused_until IS NULL OR c.paused_until > {no
 // turnSQL are the statements of [Turns]. AddPoll is empty where NoteStream adds the poll too.
 type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, PollsOf string }
 
-// Turn joins by the parameters alone, which takes less time to plan. Streams counts rows as unread where a poll ended behind its source, or within a reading of
-// all rows.
+// Turn joins by the parameters alone, which takes less time to plan. Streams counts rows as
+// unread where a poll ended behind its source, or within a reading of all rows. TakeTurn and
+// NoteStream are on the disk with the release that follows them.
 var turnTexts = turnSQL{
 	Turn: `
 SELECT {now}, s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
@@ -21,7 +22,7 @@ SELECT {now}, s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id
   LEFT JOIN obs_lock o ON o.lock_key = $2 AND o.region = $3`,
 	TakeTurn: `
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
-SELECT $5, $6, $7, $8, $9, $10 WHERE ` + underLease + `
+SELECT $5, $6, $7, $8, $9, $10 WHERE ` + underLease + ` AND {unsynced}
 ON CONFLICT (type) DO UPDATE
    SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
@@ -59,7 +60,7 @@ WITH noted AS (
   RETURNING 1
 )
 INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
-SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted`
+SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted WHERE {unsynced}`
 	noteStreamSQLite = `
 INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
 SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11, $12 WHERE ` + underLease + `

@@ -59,6 +59,8 @@ var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?
 //	{update}     locks them for a change
 //	{skip}       the same, but leaves out those that another client has locked
 //	{nowait}     the same, but fails when another client has locked one
+//	{unsynced}   is true, and lets the transaction end before it is on the disk, where
+//	             another one follows soon and takes it along
 //	{standby}    reports whether the server is a standby, which may be behind
 //	{server}     is another text when the server was started anew or is another one, or the
 //	             table of events was emptied or made anew; empty where that cannot be said
@@ -232,6 +234,7 @@ func postgresDialect() *dialect {
 			"skip":     ` FOR UPDATE SKIP LOCKED`,
 			"nowait":   ` FOR UPDATE NOWAIT`,
 			"standby":  `pg_is_in_recovery()`,
+			"unsynced": `set_config('synchronous_commit', 'off', TRUE) = 'off'`,
 			"server":   `(SELECT concat(CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), '/', pg_relation_filenode('obs_event'::regclass)))`,
 		},
 		timeArg: func(t time.Time) any { return t },
@@ -259,7 +262,7 @@ func sqliteDialect() *dialect {
 			"numbered": `(SELECT key + 1 AS n, value FROM json_each($x))`,
 			"elements": `json_each($x)`,
 			"share":    ``, "update": ``, "skip": ``, "nowait": ``,
-			"standby": `FALSE`, "server": `''`,
+			"standby": `FALSE`, "server": `''`, "unsynced": `TRUE`,
 		},
 		timeArg: func(t time.Time) any { return t.UTC().Format(sqliteTime) },
 		list:    jsonList,

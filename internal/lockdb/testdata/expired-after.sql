@@ -143,7 +143,7 @@ SELECT clock_timestamp(), s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term =
 -- Turn.TakeTurn
 PREPARE "Turn.TakeTurn" AS
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
-SELECT $5, $6, $7, $8, $9, $10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
+SELECT $5, $6, $7, $8, $9, $10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE) AND set_config('synchronous_commit', 'off', TRUE) = 'off'
 ON CONFLICT (type) DO UPDATE
    SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
@@ -161,7 +161,7 @@ WITH noted AS (
   RETURNING 1
 )
 INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
-SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted;
+SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted WHERE set_config('synchronous_commit', 'off', TRUE) = 'off';
 
 -- Dead.SettleDead
 PREPARE "Dead.SettleDead" AS

@@ -217,7 +217,7 @@ SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id IS NOT NU
 -- Turn.TakeTurn
 EXPLAIN
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
-SELECT ?5, ?6, ?7, ?8, ?9, ?10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
+SELECT ?5, ?6, ?7, ?8, ?9, ?10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4)))) AND TRUE
 ON CONFLICT (type) DO UPDATE
    SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
