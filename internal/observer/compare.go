@@ -94,12 +94,15 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool)
 // refuseShared makes poison again of the rows that were it for their key, and that this poll
 // reads without the row that has it: they would be changes of that.
 func (c *comparer) refuseShared(ctx context.Context, rows []row, known map[string]Observed) error {
+	if c.spec.Detect == DetectNew || c.spec.readsAll() {
+		return nil
+	}
 	var again []*row
 	var dead []Dead
 	for i := range rows {
 		r := &rows[i]
 		old, ok := known[r.key]
-		if !ok || old.Gone || r.err != nil || c.spec.Detect == DetectNew || !c.readBefore(r) {
+		if !ok || old.Gone || r.err != nil || !c.readBefore(r) {
 			continue
 		}
 		if r.hashData(); !bytes.Equal(old.Hash, r.hash[:]) {

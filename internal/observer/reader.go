@@ -216,7 +216,7 @@ func (r *reader) send(ctx context.Context, b *batch) bool {
 	select {
 	case r.batches <- b:
 	default:
-		r.identify(b)
+		r.prepare(b)
 		select {
 		case r.batches <- b:
 		case <-ctx.Done():
@@ -227,14 +227,17 @@ func (r *reader) send(ctx context.Context, b *batch) bool {
 	return true
 }
 
-// identify does for rows that may be new what their events need, while the chunk before them
-// is committed.
-func (r *reader) identify(b *batch) {
-	if !r.allNew.Load() {
-		return
-	}
+// prepare does what the comparison of rows will need, while the chunk before them is compared
+// and committed.
+func (r *reader) prepare(b *batch) {
+	allNew := r.allNew.Load()
 	for i := range b.rows {
-		b.rows[i].identify(r.spec.Stream, r.epoch)
+		switch row := &b.rows[i]; {
+		case allNew:
+			row.identify(r.spec.Stream, r.epoch)
+		case r.spec.Detect != DetectNew:
+			row.hashData()
+		}
 	}
 }
 

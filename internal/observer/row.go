@@ -21,6 +21,7 @@ type row struct {
 	asked       int
 	err         error
 	hash        [hashSize]byte // set by hashData
+	hashed      bool
 	id          uuid.UUID      // set by identify
 }
 
@@ -32,6 +33,10 @@ func (r *row) identify(stream string, epoch int64) {
 
 // hashData is for those who compare rows: not every row is compared.
 func (r *row) hashData() {
+	if r.hashed {
+		return
+	}
+	r.hashed = true
 	sum := sha256.Sum256(askedData(r.data, r.asked))
 	r.hash = [hashSize]byte(sum[:hashSize])
 }
