@@ -3,8 +3,11 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
@@ -47,6 +50,9 @@ type Settings struct {
 	// NotBetween is a time of day in which no poll of the type begins, with its
 	// time zone: 22:00-06:00 Europe/Berlin. Default: empty, none.
 	NotBetween string `key:"not-between" unit:"HH:MM-HH:MM ZONE"`
+	// Shards is in how many parts the observers of the type are divided, each with a lock and
+	// turns of its own, so that as many nodes poll it at a time. Default: 1.
+	Shards int `key:"shards" default:"1" min:"1" max:"100" unit:"shards"`
 	// Lock is the lock under which the type is polled.
 	Lock Lock `key:"lock"`
 }
@@ -69,9 +75,10 @@ type Lock struct {
 	KeyFormat string `key:"key-format" default:"plain" oneof:"plain|spring"`
 }
 
-// Type is an observer type that has at least one enabled observer, with its
-// effective settings.
+// Type is an observer type that has at least one enabled observer, or a shard of one, with
+// its effective settings.
 type Type struct {
+	// Name is that of the type, or of the shard, see [Config.ShardOf].
 	Name string
 	// Enabled is the switch of the type; see also Scheduler.Enabled.
 	Enabled bool
@@ -104,17 +111,41 @@ func (t Type) FreshnessObjective(o Observer) time.Duration {
 	return objective
 }
 
-// Types returns the types that have work, sorted by name.
+// ShardOf returns the name of the shard that an observer belongs to, "order#2" or, of a type
+// with one shard, that of the type. It depends on the id of the observer and the number of shards
+// alone, so that nodes agree and other observers leave it where it is.
+func (c *Config) ShardOf(o Observer) string {
+	n := c.Scheduler.Types[o.Type].Shards
+	if n < 2 {
+		return o.Type
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(o.ID))
+	return o.Type + shardMark + strconv.FormatInt(1+int64(h.Sum32())%int64(n), 10)
+}
+
+// shardMark is in no name of a type.
+const shardMark = "#"
+
+// OfShard returns the type of a shard.
+func OfShard(name string) (typ string) {
+	typ, _, _ = strings.Cut(name, shardMark)
+	return typ
+}
+
+// Types returns the types that have work, or their shards, sorted by name.
 func (c *Config) Types() []Type {
 	observers := make(map[string][]Observer)
 	for _, o := range c.Observers {
 		if o.Enabled {
-			observers[o.Type] = append(observers[o.Type], o)
+			name := c.ShardOf(o)
+			observers[name] = append(observers[name], o)
 		}
 	}
 	types := make([]Type, 0, len(observers))
 	for _, name := range slices.Sorted(maps.Keys(observers)) {
-		s := c.Scheduler.Types[name]
+		typ := OfShard(name)
+		s := c.Scheduler.Types[typ]
 		types = append(types, Type{
 			Name:       name,
 			Enabled:    s.Enabled,
@@ -124,7 +155,7 @@ func (c *Config) Types() []Type {
 			Wait:       s.Lock.Wait,
 			Region:     s.Lock.Region,
 			KeyFormat:  s.Lock.KeyFormat,
-			LockName:   name + "-observer-poll",
+			LockName:   typ + "-observer-poll" + name[len(typ):],
 			Observers:  observers[name],
 		})
 	}
@@ -166,12 +197,12 @@ func (c schedulerChecker) checkSpread(spread time.Duration, types []Type) {
 		return
 	}
 	shortest := slices.MinFunc(types, func(a, b Type) int { return cmp.Compare(a.Interval, b.Interval) })
-	most := shortest.Interval / 2
-	if !c.OK(key, "scheduler.observer.fixed-delay", "scheduler."+shortest.Name+"-observer.fixed-delay") || spread <= most {
+	most, typ := shortest.Interval/2, OfShard(shortest.Name)
+	if !c.OK(key, "scheduler.observer.fixed-delay", "scheduler."+typ+"-observer.fixed-delay") || spread <= most {
 		return
 	}
 	c.Reject(key, fmt.Sprintf("a spread of %s is more than half of the shortest fixed-delay (%s, of %s); use %s or less",
-		short(spread), short(shortest.Interval), shortest.Name, short(most)))
+		short(spread), short(shortest.Interval), typ, short(most)))
 }
 
 // checkSettings checks the keys that are set at this path. Those that a type inherits

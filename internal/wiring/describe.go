@@ -56,6 +56,7 @@ func asPolled(cfg *config.Config, nodes []status.Node) *config.Config {
 	polled.Scheduler.Types = maps.Clone(cfg.Scheduler.Types)
 	for _, n := range nodes {
 		for typ, interval := range n.Intervals {
+			typ = config.OfShard(typ)
 			if settings, ok := polled.Scheduler.Types[typ]; ok && !n.Gone {
 				settings.FixedDelay = interval
 				polled.Scheduler.Types[typ] = settings
@@ -80,13 +81,13 @@ func (d describer) observer(o config.Observer, s status.Observer) status.Observe
 	s.Type, s.Source, s.Detect = o.Type, o.Source, o.Detect
 	next, interval := d.nextPoll(o, s)
 	s.Interval = interval
-	t, ok := d.typeNamed(o.Type)
+	t, ok := d.typeNamed(d.cfg.ShardOf(o))
 	s.FreshnessObjective = t.FreshnessObjective(o)
 	if s.Pause == nil && s.Complete {
 		s.Freshness = d.report.At.Sub(s.LastOKAt) + s.Lag
 	}
 	switch enabled := ok && o.Enabled && t.Enabled; {
-	case enabled && isPolled(d.report, o.Type, o.ID):
+	case enabled && isPolled(d.report, t.Name, o.ID):
 		s.NextPollAt = next
 	case enabled && s.Pause == nil:
 		s.State = status.StateUnpolled

@@ -24,8 +24,9 @@ func Timed(t config.Type) schedule.Type {
 // that has of the observer; zero for one that was never polled.
 func NextPoll(cfg *config.Config, types []config.Type, o config.Observer, last turn.Stream, now time.Time) (next time.Time, interval time.Duration) {
 	typ := Timed(TypeOf(cfg, o))
+	shard := cfg.ShardOf(o)
 	for _, t := range types {
-		if t.Name == o.Type {
+		if t.Name == shard {
 			typ.Shift = t.Shift // Of a type among its peers.
 		}
 	}
