@@ -30,9 +30,6 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 	if err := r.waitForWindow(ctx); err != nil {
 		return nil, err
 	}
-	if r.isLeftToOthers() {
-		return nil, errOthersFirst
-	}
 	if err := r.waitForRank(ctx, ""); err != nil {
 		return nil, err
 	}

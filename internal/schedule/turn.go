@@ -37,6 +37,10 @@ func (r *run) sawHeld() bool { return !r.heldAt.IsZero() }
 // turn goes through the turn (see the package's documentation). It reports whether
 // this node polled.
 func (r *run) turn(ctx context.Context) bool {
+	if r.isLeftToOthers() {
+		r.skip(errOthersFirst)
+		return false
+	}
 	defer r.leave()
 	lease, err := r.acquireTurn(ctx)
 	if err != nil {
