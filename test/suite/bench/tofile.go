@@ -29,14 +29,9 @@ type fileTaken struct {
 // measureFile has a node poll a table that was never polled, and deliver it to a file, beside
 // Debezium where it can be had.
 func measureFile(ctx context.Context, s *suite) ([]figure, error) {
-	var rival *snapshotTaken
-	jars, why := findDebezium(ctx, s)
-	if why == "" {
-		t, err := measureDebezium(ctx, s, jars)
-		if err != nil {
-			return nil, err
-		}
-		rival = &t
+	rival, why, err := measureDebezium(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	ours, err := measureNode(ctx, s)
 	if err != nil {
@@ -53,7 +48,7 @@ func measureFile(ctx context.Context, s *suite) ([]figure, error) {
 		group: group, what: "CPU of the node and of its sessions of PostgreSQL", value: say("%s µs/row", decimal(each, 1)),
 		beside: say("%s µs of them the node's", decimal(ours.node.Seconds()/float64(s.rows)*1e6, 1)),
 		goal:   "at most 28 µs/row", met: []bool{each <= goalFile},
-	}}, debeziumFigures(group, rival, s.rows, why)...), nil
+	}}, rival.figures(group, s.rows, why)...), nil
 }
 
 // measureNode starts a node and waits until the file has all rows.

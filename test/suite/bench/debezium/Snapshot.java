@@ -6,8 +6,7 @@ import io.debezium.engine.format.JsonByteArray;
 import java.io.BufferedOutputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.OutputStream;
-import java.io.Reader;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,87 +15,69 @@ import java.util.List;
 import java.util.Properties;
 
 /**
- * Writes what Debezium's embedded engine reads to a file, an event a line, and synchronises the file
- * before it marks a batch as processed.
- *
- * <p>Arguments: a file of properties of the engine; the file of events; how many are expected; the
- * file of the result, which appears when that many are stored. The program then runs on, so that its
- * caller can read its CPU time, until it is killed.
+ * Writes what Debezium's embedded engine reads into events.jsonl, and synchronises the file before
+ * it marks a batch as processed. Its arguments are the folder of the file, and how many events are
+ * expected. When that many are stored it writes the file result, and runs on until it is killed, so
+ * that its caller can read its CPU time. The properties of the engine are its standard input.
  */
 public final class Snapshot implements DebeziumEngine.ChangeConsumer<ChangeEvent<byte[], byte[]>>, DebeziumEngine.ConnectorCallback {
+  private final Path folder;
   private final FileOutputStream file;
-  private final OutputStream buffer;
   private final long expected;
-  private final Path result;
   private long stored;
   private volatile long began;
-  private volatile long cpuBefore;
+  private volatile long cpu;
 
-  private Snapshot(String[] args) throws IOException {
-    file = new FileOutputStream(args[1]);
-    buffer = new BufferedOutputStream(file, 1 << 20);
-    expected = Long.parseLong(args[2]);
-    result = Path.of(args[3]);
+  private Snapshot(Path folder, long expected) throws IOException {
+    this.folder = folder;
+    this.file = new FileOutputStream(folder.resolve("events.jsonl").toFile());
+    this.expected = expected;
   }
 
-  public static void main(String[] args) throws Exception {
+  public static void main(String[] args) throws IOException {
     Properties properties = new Properties();
-    try (Reader reader = Files.newBufferedReader(Path.of(args[0]))) {
-      properties.load(reader);
-    }
-    Snapshot snapshot = new Snapshot(args);
-    DebeziumEngine.create(JsonByteArray.class).using(properties)
-        .using((DebeziumEngine.ConnectorCallback) snapshot)
-        .using((success, message, error) -> {
-          System.err.println("the engine has ended: " + message);
-          if (error != null) {
-            error.printStackTrace();
-          }
-        })
+    properties.load(System.in);
+    Snapshot snapshot = new Snapshot(Path.of(args[0]), Long.parseLong(args[1]));
+    DebeziumEngine.create(JsonByteArray.class).using(properties).using((DebeziumEngine.ConnectorCallback) snapshot)
+        .using((success, message, error) -> System.err.println("the engine has ended: " + message + ": " + error))
         .notifying(snapshot).build().run();
-    System.exit(1); // It ends only after a failure.
+    System.exit(1); // The engine ends only after a failure.
   }
 
-  /** The connector has its slot and begins its snapshot when its task is started. */
+  /** The task has made its slot, and another thread of it begins the snapshot. */
   @Override
-  public void connectorStarted() {
-    cpuBefore = cpu();
+  public void taskStarted() {
+    cpu = ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime() / 1_000_000;
     began = System.currentTimeMillis();
   }
 
   @Override
   public void handleBatch(List<ChangeEvent<byte[], byte[]>> records, RecordCommitter<ChangeEvent<byte[], byte[]>> committer) throws InterruptedException {
     try {
+      BufferedOutputStream lines = new BufferedOutputStream(file, 1 << 20);
       for (ChangeEvent<byte[], byte[]> record : records) {
-        buffer.write(record.value());
-        buffer.write('\n');
+        lines.write(record.value());
+        lines.write('\n');
       }
-      buffer.flush();
+      lines.flush();
       file.getChannel().force(true);
       for (ChangeEvent<byte[], byte[]> record : records) {
         committer.markProcessed(record);
       }
       committer.markBatchFinished();
-      boolean before = stored < expected;
       stored += records.size();
-      if (before && stored >= expected) {
+      if (stored >= expected) {
         report(System.currentTimeMillis());
       }
     } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
+      throw new UncheckedIOException(e);
     }
   }
 
-  /** Times are in milliseconds. */
   private void report(long now) throws IOException {
     long start = ManagementFactory.getRuntimeMXBean().getStartTime();
-    Path part = result.resolveSibling("part");
-    Files.writeString(part, String.format("{\"debezium\": \"%s\", \"java\": \"%s\", \"starting\": %d, \"startingCPU\": %d, \"reading\": %d}",
-        Module.version(), System.getProperty("java.version"), began - start, cpuBefore, now - began));
-    Files.move(part, result, StandardCopyOption.ATOMIC_MOVE);
-  }
-
-  private static long cpu() {
-    return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime() / 1_000_000;
+    String text = String.format("{\"debezium\": \"%s\", \"java\": \"%s\", \"starting\": %d, \"startingCPU\": %d, \"reading\": %d}",
+        Module.version(), System.getProperty("java.version"), began - start, cpu, now - began);
+    Files.move(Files.writeString(folder.resolve("part"), text), folder.resolve("result"), StandardCopyOption.ATOMIC_MOVE);
   }
 }
