@@ -6,23 +6,19 @@ package kafkatest
 
 import (
 	"context"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/maventest"
 	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/servertest"
 )
@@ -65,7 +61,7 @@ func Open(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	jars, err := fetch(ctx, filepath.Join(programs, "mvn"))
+	jars, err := maventest.Build(ctx, filepath.Join(programs, "mvn"), "test/kit/kafkatest", "pom.xml")
 	if err != nil {
 		return nil, err
 	}
@@ -89,47 +85,6 @@ func Open(ctx context.Context) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-//go:embed pom.xml
-var pom []byte
-
-// fetching lets one Maven at a time write into its repository.
-var fetching sync.Mutex
-
-// fetch returns the folder of the broker's jars, as pom.xml names them.
-func fetch(ctx context.Context, maven string) (string, error) {
-	fetching.Lock()
-	defer fetching.Unlock()
-	root, err := daemon.Root(ctx)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(pom)
-	cache := filepath.Join(root, ".cache", "kafka")
-	jars := filepath.Join(cache, hex.EncodeToString(sum[:8]))
-	if _, err := os.Stat(jars); err == nil {
-		return jars, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	part, err := os.MkdirTemp(cache, "part-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(part)
-	ctx, cancel := context.WithTimeout(ctx, servertest.InstallTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, maven, "--batch-mode", "--quiet", "-f", filepath.Join(root, "test", "kit", "kafkatest"), "-Dmaven.repo.local="+filepath.Join(root, ".cache", "maven"), "-Doutput="+part, "package")
-	cmd.SysProcAttr = servertest.Account{}.Attributes(syscall.SIGKILL)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("fetch Kafka with Maven: %w\n%s", err, output)
-	}
-	if err := os.Rename(part, jars); err != nil && !errors.Is(err, os.ErrExist) { // Another test has fetched it, too.
-		return "", err
-	}
-	return jars, nil
 }
 
 func (s *Server) jars() string { return filepath.Join(s.Dir.Path, "jars") }

@@ -48,15 +48,15 @@ func startNodes(ctx context.Context, bed *testbed.Testbed, c daemon.Config, n in
 	return nodes, stop, nil
 }
 
-// live lets the daemon run for that long.
-func live(ctx context.Context, p *daemon.Process, long time.Duration) error {
+// live lets a process run for that long.
+func live(ctx context.Context, p interface{ Exited() <-chan struct{} }, long time.Duration) error {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
 	case <-p.Exited():
-		return errors.New("the daemon has ended")
+		return errors.New("the process has ended")
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

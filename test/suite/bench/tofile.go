@@ -19,24 +19,56 @@ const goalFile = 28.0
 // deliveredSQL is how many events a sink has acknowledged.
 const deliveredSQL = `SELECT COALESCE(sum(last_seq), 0)::bigint FROM obs_sink_offset WHERE sink = 'file' AND stream <> ''`
 
-// measureFile has a node poll a table that was never polled, and deliver it to a file.
-func measureFile(ctx context.Context, s *suite) (_ []figure, err error) {
-	bed, remove, err := newBed(ctx)
+// fileTaken is what a table into a file took.
+type fileTaken struct {
+	whole time.Duration
+	// node and server are the CPU of the process and of its sessions.
+	node, server time.Duration
+}
+
+// measureFile has a node poll a table that was never polled, and deliver it to a file, beside
+// Debezium where it can be had.
+func measureFile(ctx context.Context, s *suite) ([]figure, error) {
+	rival, why, err := measureDebezium(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	ours, err := measureNode(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	group := fmt.Sprintf("%s rows from PostgreSQL through the event log into a file", thousands(s.rows))
+	rate := figure{group: group, what: "from the start of a node to the last acknowledgement", value: say("%s rows/s", whole(float64(s.rows)/ours.whole.Seconds()))}
+	if rival != nil {
+		ratio := float64(s.rows) / ours.whole.Seconds() / rival.rate(s.rows)
+		rate.beside, rate.goal, rate.met = say("%s times Debezium's rate", decimal(ratio, 2)), "at least Debezium's rate", []bool{ratio >= 1}
+	}
+	each := (ours.node + ours.server).Seconds() / float64(s.rows) * 1e6
+	return append([]figure{rate, {
+		group: group, what: "CPU of the node and of its sessions of PostgreSQL", value: say("%s µs/row", decimal(each, 1)),
+		beside: say("%s µs of them the node's", decimal(ours.node.Seconds()/float64(s.rows)*1e6, 1)),
+		goal:   "at most 28 µs/row", met: []bool{each <= goalFile},
+	}}, rival.figures(group, s.rows, why)...), nil
+}
+
+// measureNode starts a node and waits until the file has all rows.
+func measureNode(ctx context.Context, s *suite) (t fileTaken, err error) {
+	bed, remove, err := newBed(ctx)
+	if err != nil {
+		return t, err
 	}
 	defer remove()
 	s.progress("file: filling a source with %d rows", s.rows)
 	source, err := s.makeOrders(ctx, s.rows)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	coordination, err := s.cluster.coordination(ctx, "file")
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	if err := s.cluster.checkpoint(ctx); err != nil {
-		return nil, err
+		return t, err
 	}
 	began := time.Now()
 	p, err := bed.Start(ctx, "file", daemon.Config{
@@ -46,31 +78,18 @@ func measureFile(ctx context.Context, s *suite) (_ []figure, err error) {
 		Interval:  time.Second, TTL: time.Minute, LogLevel: "info",
 	})
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	defer func() { err = errors.Join(err, testbed.Stop(ctx, p)) }()
 	if err := s.delivered(ctx, p, coordination); err != nil {
-		return nil, err
+		return t, err
 	}
-	took := time.Since(began).Seconds()
-	node, err := cpuOf(p.PID())
-	if err != nil {
-		return nil, err
+	t.whole = time.Since(began)
+	if t.node, err = cpuOf(p.PID()); err != nil {
+		return t, err
 	}
-	server, err := s.cluster.cpu(ctx, source, coordination)
-	if err != nil {
-		return nil, err
-	}
-	each := (node + server).Seconds() / float64(s.rows) * 1e6
-	group := fmt.Sprintf("%s rows from PostgreSQL through the event log into a file", thousands(s.rows))
-	return []figure{
-		{group: group, what: "from the start of a node to the last acknowledgement", value: say("%s rows/s", whole(float64(s.rows)/took))},
-		{
-			group: group, what: "CPU of the node and of its sessions of PostgreSQL", value: say("%s µs/row", decimal(each, 1)),
-			beside: say("%s µs of them the node's", decimal(node.Seconds()/float64(s.rows)*1e6, 1)),
-			goal:   "at most 28 µs/row", met: []bool{each <= goalFile},
-		},
-	}, nil
+	t.server, err = s.cluster.cpu(ctx, source, coordination)
+	return t, err
 }
 
 // delivered waits until the file has all rows.
