@@ -2,6 +2,7 @@ package wiring_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,41 @@ func TestUnpolledObservers(t *testing.T) {
 		if strings.Contains(a.Why, "no live node polls it") {
 			t.Errorf("%s needs attention beside the cluster", a.What)
 		}
+	}
+}
+
+// TestShardsAreDescribed has nodes that poll two of four shards, at intervals of their own.
+func TestShardsAreDescribed(t *testing.T) {
+	t.Parallel()
+	cfg := new(config.Config)
+	settings := config.Settings{Shards: 4}
+	settings.Enabled, settings.FixedDelay = true, 30*time.Second
+	cfg.Scheduler.Types = map[string]config.Settings{"order": settings}
+	for i := range 40 {
+		cfg.Observers = append(cfg.Observers, config.Observer{ID: fmt.Sprintf("orders-%02d", i), Type: "order", Enabled: true})
+	}
+	polled := []string{"order#1", "order#4"}
+	r := status.Report{
+		At:    time.Now(),
+		Nodes: []status.Node{{Name: "a", Types: polled, Intervals: map[string]time.Duration{polled[0]: 10 * time.Second, polled[1]: 10 * time.Second}}},
+		Types: []status.Type{{Name: polled[0], TurnAt: time.Now()}},
+	}
+	wiring.Describe(cfg, &r)
+	states := make(map[string]int)
+	for i, o := range r.Observers {
+		want := status.StateUnpolled
+		if slices.Contains(polled, cfg.ShardOf(cfg.Observers[i])) {
+			want = status.StateActive
+		}
+		if states[o.State]++; o.State != want || o.Interval != 10*time.Second || o.NextPollAt.IsZero() == (want == status.StateActive) {
+			t.Errorf("%s of %s: %+v, want %s", o.ID, cfg.ShardOf(cfg.Observers[i]), o, want)
+		}
+	}
+	if len(states) != 2 {
+		t.Errorf("got %v", states)
+	}
+	if shard := r.Types[0]; shard.Interval != 10*time.Second || shard.NextAt.IsZero() {
+		t.Errorf("got %+v", shard)
 	}
 }
 
