@@ -209,3 +209,44 @@ func TestAnErrorStaysUntilASuccess(t *testing.T) {
 		}
 	})
 }
+
+// TestNotesAreOnTheDiskWithTheRelease has triggers tell how each transaction ends.
+func TestNotesAreOnTheDiskWithTheRelease(t *testing.T) {
+	t.Parallel()
+	url := newPostgres(t)
+	db := open(t, url)
+	exec(t.Context(), t, url, map[string]string{"postgres": `
+CREATE TABLE public.ended (what text, how text);
+CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO public.ended VALUES (TG_TABLE_NAME, current_setting('synchronous_commit'));
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER ended AFTER INSERT OR UPDATE ON obs_schedule DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.note();
+CREATE CONSTRAINT TRIGGER ended AFTER INSERT OR UPDATE ON obs_poll DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.note();
+CREATE CONSTRAINT TRIGGER ended AFTER INSERT OR UPDATE ON obs_observed DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.note();
+CREATE CONSTRAINT TRIGGER ended AFTER INSERT OR UPDATE OR DELETE ON int_lock DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.note()`})
+	g := acquire(t, db, "order-observer-poll")
+	s := db.Store(g)
+	c := cursorOf(t, s, "orders")
+	for i := range 5 {
+		at := time.Now().Add(time.Duration(i-100) * time.Second)
+		if err := db.Turns().NoteStream(t.Context(), g, turn.StreamTaken{Stream: "orders", Type: "order", Node: "a", At: at, Started: at, Finished: at, Outcome: turn.OK}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Turns().TakeTurn(t.Context(), g, turn.Taken{Type: "order", At: at, Started: at, Finished: at, Node: "a", Outcome: turn.OK}); err != nil {
+			t.Fatal(err)
+		}
+		c = mustCommit(t, s, chunk(c, 2)) // By the same sessions.
+	}
+	if err := db.Leases().Release(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	const wrong = `SELECT count(*) FROM public.ended WHERE (how = 'off') <> (what IN ('obs_schedule', 'obs_poll'))`
+	if n := count(t, url, wrong); n != 0 {
+		t.Errorf("%d rows were written by a transaction that ended in the other way", n)
+	}
+	if n := count(t, url, `SELECT count(DISTINCT what) FROM public.ended`); n != 4 {
+		t.Errorf("%d tables were written, want 4", n)
+	}
+}

@@ -7,7 +7,8 @@ import (
 )
 
 // DryRun returns a store for one poll that writes nothing: it hands each chunk
-// to visit instead of committing it, and lets later chunks see earlier ones.
+// to visit instead of committing it, and lets later chunks see earlier ones. A chunk is valid
+// until visit returns.
 // An error of visit ends the poll. What the poll observes is kept in memory,
 // so MaxChanged should bound a first poll. The store is not safe for
 // concurrent use. The first reading of the cursor goes to st, which may create

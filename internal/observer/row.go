@@ -22,7 +22,7 @@ type row struct {
 	err         error
 	hash        [hashSize]byte // set by hashData
 	hashed      bool
-	id          uuid.UUID      // set by identify
+	id          uuid.UUID // set by identify
 }
 
 // identify sets the id of the event that the row has if it is new to the stream.
@@ -31,7 +31,7 @@ func (r *row) identify(stream string, epoch int64) {
 	r.id = events.NewID(stream, epoch, r.key, 1, r.hash[:])
 }
 
-// hashData is for those who compare rows: not every row is compared.
+// hashData sets the hash of the data, once.
 func (r *row) hashData() {
 	if r.hashed {
 		return

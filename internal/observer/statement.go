@@ -73,6 +73,8 @@ func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b
 		return c.takeOrRepeat(ctx, rows, by, b)
 	}
 	if err == nil {
+		clear(ch.New)
+		clear(ch.Events)
 		c.room = Chunk{New: ch.New, Events: ch.Events}
 	}
 	c.guess = len(ch.New) == len(b.rows)

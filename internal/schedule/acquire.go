@@ -86,17 +86,19 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 const (
 	// front is how many nodes of the queue look at each turn.
 	front = 3
-	// leftFor is for how long the others leave the turns of a type to them.
+	// leftFor is for how long the others leave the turns of a type to them, once they have found
+	// that one was taken.
 	leftFor = 5 * time.Second
 )
 
 // isLeftToOthers reports whether this node does not look at the turn: of many nodes whose turns
-// come every second, each would ask the database what the first has done.
+// come every second, each would ask the database what the first has done. A node that has found
+// a turn not taken looks again: those before it may not be able to take it.
 func (r *run) isLeftToOthers() bool {
-	if r.membership.position(r.typ.Name, r.n, r.opts.Liveness.Gone).rank >= front && time.Since(r.job.looked) < leftFor {
+	if r.membership.position(r.typ.Name, r.n, r.opts.Liveness.Gone).rank >= front && time.Since(r.job.elsewhere) < leftFor {
 		return true
 	}
-	r.job.looked = time.Now()
+	r.job.elsewhere = time.Time{}
 	return false
 }
 

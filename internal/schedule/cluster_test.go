@@ -244,10 +244,16 @@ func TestManyNodesLeaveTurnsToTheFirst(t *testing.T) {
 			nodes = append(nodes, start(t, db, fmt.Sprintf("n%02d", i), only("order"), every(time.Second)))
 		}
 		settle()
-		looks, turns := db.looks, len(db.taken("order"))
+		looked := func() (n int) {
+			for _, node := range nodes {
+				n += node.db.looked()
+			}
+			return n
+		}
+		looks, turns := looked(), len(db.taken("order"))
 		pass(100 * time.Second)
 		equal(t, "turns", len(db.taken("order"))-turns, 100)
-		if n := db.looks - looks; n > 800 { // Of each turn those of the first three, a second one under the lock, and a fifth of the others'.
+		if n := looked() - looks; n > 800 { // Of each turn those of the first three, a second one under the lock, and a fifth of the others'.
 			t.Errorf("%d looks at 100 turns", n)
 		}
 		pass(time.Second / 2)
@@ -269,6 +275,46 @@ func TestManyNodesLeaveTurnsToTheFirst(t *testing.T) {
 			t.Errorf("no turn for the last %s", gap)
 		}
 	})
+}
+
+// TestAbleNodesStandBehindOthers has many nodes that leave their turns to the next, for a reason
+// that changes no rank or one that others learn of late. None of the turns is missed.
+func TestAbleNodesStandBehindOthers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		nodes, able int
+		often       time.Duration
+		reason      error
+	}{
+		{20, 1, time.Second, observer.ErrOtherDefinition},
+		{6, 3, time.Second, observer.ErrOtherDefinition},
+		{20, 1, 4 * time.Second, observer.ErrOtherDefinition},
+		{20, 1, time.Second, observer.ErrUnreachable},
+		{20, 2, 2 * time.Second, observer.ErrUnreachable},
+	} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			story(t, func(t *testing.T, db *memory) {
+				var nodes []*node
+				for i := range test.nodes {
+					do := fails(test.reason)
+					if i >= test.nodes-test.able {
+						do = nil
+					}
+					nodes = append(nodes, start(t, db, fmt.Sprintf("n%02d", i), only("order"), every(test.often), does("order-1", do)))
+				}
+				polls := func() (n int) {
+					for _, able := range nodes[test.nodes-test.able:] {
+						n += able.polls("order-1")
+					}
+					return n
+				}
+				settle()
+				before := polls()
+				pass(60 * test.often)
+				equal(t, "polls", polls()-before, 60)
+			})
+		})
+	}
 }
 
 func TestPollAbandonedAtAStopIsTakenByAnother(t *testing.T) {

@@ -20,15 +20,15 @@
 // Before that it waits for the end of the time of day at which the type is not polled, or
 // skips the turn if the next one comes first. The observers of the turn are those whose
 // delay has passed since their last turn, and that are polled at this time of day
-// ([Timing]). A node that has three others before it leaves the turn to them, if it has looked
-// at one of the type within five seconds.
+// ([Timing]). A node that has three others before it leaves the turn to them, if it has found
+// within five seconds that another had one of the type, and has not found one free since.
 //
 // From the first look to the second, a turn is admitted: as many turns are as the
 // node has connections to the database. The others wait in the order in which they
 // came, or are skipped when their next tick is due.
 //
-// Rotation spreads the work and avoids contention for the lock; nothing depends on
-// it. That a turn is taken once depends on the lock and on the second look, under
+// Rotation spreads the work and avoids contention for the lock. No promise depends on it;
+// where the first three are dead and nobody knows yet, a turn may be missed. That a turn is taken once depends on the lock and on the second look, under
 // it; that a stale holder writes nothing depends on the fence. So nodes that
 // disagree about which nodes live, or whose clocks differ, do no harm.
 //

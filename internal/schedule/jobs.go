@@ -36,8 +36,9 @@ type job struct {
 	// turn is locked during one. A tick during a turn is left out: gocron's singleton mode takes
 	// 25 kB a job for that.
 	turn sync.Mutex
-	// looked is when the last turn began that this node did not leave to others.
-	looked time.Time
+	// elsewhere is when this node last found that another had the turn; zero if it did not in the
+	// last turn at which it looked.
+	elsewhere time.Time
 }
 
 // newJobs makes the jobs of the types.

@@ -28,7 +28,6 @@ type memory struct {
 	streams map[string]turn.Stream
 	notes   []turn.StreamTaken
 	nodes   map[string]turn.Node
-	looks   int // at turns
 }
 
 func newMemory() *memory {
@@ -65,7 +64,6 @@ func (m *memory) Now(ctx context.Context) (now time.Time, err error) {
 
 func (m *memory) Turn(ctx context.Context, typ string, r lock.Request) (s turn.State, err error) {
 	err = m.do(ctx, func() error {
-		m.looks++
 		g, held := m.locks.Holder(r)
 		s = turn.State{At: m.turns[typ].At, Now: m.now(), Held: held, Holder: g.Node}
 		for boot, n := range m.nodes {

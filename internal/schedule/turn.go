@@ -96,8 +96,11 @@ var (
 	errInterrupted = errors.New("interrupted")
 )
 
-// skip logs why this node does not poll.
+// skip notes and logs why this node does not poll.
 func (r *run) skip(err error) {
+	if errors.Is(err, errTaken) || errors.Is(err, errPolling) {
+		r.job.elsewhere = time.Now()
+	}
 	if r.first && errors.Is(err, errTaken) {
 		r.passedOver.add(r.typ.Name, r.lookDuration)
 	}

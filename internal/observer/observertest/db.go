@@ -29,6 +29,8 @@ type DB struct {
 	sweeps  []observer.Sweep
 	fence   int
 
+	// Epoch is that of new streams.
+	Epoch int64
 	// Clock tells when a definition was set; nil is the zero time for ever.
 	Clock func() time.Time
 	// Fenced replaces [ErrFenced], for tests of what knows the real one.
@@ -136,7 +138,7 @@ func (db *DB) stream(name string) *stream {
 	if s == nil {
 		id := int64(len(db.streams) + 1)
 		s = &stream{
-			cursor:   observer.Cursor{ID: id, Stream: name},
+			cursor:   observer.Cursor{ID: id, Stream: name, Epoch: db.Epoch},
 			observed: make(map[string]observer.Observed),
 		}
 		db.streams[name] = s
@@ -179,6 +181,8 @@ func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 		s.refused[n] = ch.Refused
 	}
 	s.chunks = append(s.chunks, ch)
+	kept := &s.chunks[len(s.chunks)-1]
+	kept.New, kept.Events = slices.Clone(ch.New), slices.Clone(ch.Events)
 	if ch.Generation != nil {
 		s.generation = *ch.Generation
 		s.generation.Seen = slices.Clone(ch.Generation.Seen)
