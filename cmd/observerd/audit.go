@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -44,7 +45,7 @@ why. It is kept for database.retention.audit.`,
 			acts, err := operator.Acts(ctx, f)
 			acts = limited(c, *limit, acts)
 			return answer(c.stdout, *output, acts, err, func() error {
-				return table(c.stdout, []string{"AT", "BY", "ACTION", "SUBJECT", "DETAIL"}, each(acts, func(a status.Act) []string {
+				return table(c.stdout, []string{"AT", "BY", "ACTION", "SUBJECT", "DETAIL"}, fn.Each(acts, func(a status.Act) []string {
 					return []string{timestamp(a.At), orDash(a.Actor), a.Action, a.Subject, orDash(a.Detail)}
 				}))
 			})

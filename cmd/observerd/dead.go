@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // retryTimeout is for as many rows as may be, each of which is a read of its own.
@@ -61,7 +62,7 @@ func recordOfParked(p admin.ParkedEvent) deadRecord {
 
 // why is the reason, with the sink of a parked event.
 func (d deadRecord) why() string {
-	return either(d.Sink == "", d.Reason, fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason))
+	return fn.Either(d.Sink == "", d.Reason, fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason))
 }
 
 func (c deadCommands) list() *cobra.Command {
@@ -89,10 +90,10 @@ keys, in the order in which a retry delivers them. Their numbers begin with p.`,
 	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		f.all = len(f.observers) == 0 && len(f.sinks) == 0
 		rows, parked, now, err := f.find(ctx, operator, admin.DeadFilter{Key: key, Since: since, Limit: oneMore(*limit)})
-		records := limited(c.cli, *limit, append(each(rows, recordOf), each(parked, recordOfParked)...))
+		records := limited(c.cli, *limit, append(fn.Each(rows, recordOf), fn.Each(parked, recordOfParked)...))
 		return answer(c.stdout, *output, records, err, func() error {
-			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, each(records, func(d deadRecord) []string {
-				return []string{d.Record, d.Observer, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.why()}
+			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, fn.Each(records, func(d deadRecord) []string {
+				return []string{d.Record, d.Observer, orDash(d.Key), ago(now, d.LastAt), fn.Either(d.Refused, "yes", "-"), d.why()}
 			}))
 		})
 	})
@@ -134,7 +135,7 @@ last met; it is not read again. What could not be read was not kept.`,
 				}{record, kept})
 			}
 			return table(c.stdout, []string{"record", record.Record}, [][]string{
-				{"observer", record.Observer}, {"key", orDash(record.Key)}, {"reason", record.why()}, {"refused", either(record.Refused, "yes", "no")},
+				{"observer", record.Observer}, {"key", orDash(record.Key)}, {"reason", record.why()}, {"refused", fn.Either(record.Refused, "yes", "no")},
 				{"first met", timestamp(record.FirstAt)}, {"last met", timestamp(record.LastAt) + ", " + ago(now, record.LastAt)}, {"row", orDash(kept)},
 			})
 		})
@@ -232,7 +233,7 @@ func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin
 			Numbers: d.parked, Sinks: d.sinks, Streams: d.observers, Key: f.Key, Since: f.Since, Data: f.Raw, Limit: f.Limit,
 		})
 	}
-	found := append(each(rows, recordOf), each(parked, recordOfParked)...)
+	found := append(fn.Each(rows, recordOf), fn.Each(parked, recordOfParked)...)
 	for _, id := range d.records {
 		if err == nil && !slices.ContainsFunc(found, func(r deadRecord) bool { return r.Record == id }) {
 			err = codeError{exitUsage, fmt.Errorf("there is no record %s; 'observerd dead list' lists the existing ones", id)}
@@ -304,7 +305,7 @@ minute. An event that the sink refuses again stays parked, with those after it.`
 			return err
 		})
 		return errors.Join(answer(c.stdout, *d.output, all, nil, func() error {
-			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r retriedRecord) []string {
+			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, fn.Each(all, func(r retriedRecord) []string {
 				return []string{r.Record, r.Observer, orDash(r.Key), said(r)}
 			}))
 		}), err, parkedErr, leftOver(all))

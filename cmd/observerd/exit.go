@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -144,7 +145,7 @@ func exitStatus(err error) string {
 func summary(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	if mistakes, ok := errors.AsType[*config.Error](err); ok {
-		lines = each(mistakes.Problems, config.Problem.String)
+		lines = fn.Each(mistakes.Problems, config.Problem.String)
 	}
 	if len(lines) == 1 {
 		return lines[0]

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 func (c *cli) healthcheckCommand() *cobra.Command {
@@ -53,7 +54,7 @@ may not use the socket, 78: the configuration leaves no address that can be aske
 		if err != nil {
 			return err
 		}
-		check := either(ready, readyToWork, healthy)
+		check := fn.Either(ready, readyToWork, healthy)
 		return c.line(*output, map[string]string{"status": check.good}, where.ask(ctx, check), "%s", check.good)
 	}
 	return cmd

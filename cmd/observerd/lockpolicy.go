@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
@@ -87,7 +88,7 @@ func (p *policyCheck) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	var refused error
-	verdict := policyVerdict{Policies: each(rules.Policies(), rowOf)}
+	verdict := policyVerdict{Policies: fn.Each(rules.Policies(), rowOf)}
 	if cmd.Flags().Changed("lock") {
 		refused = p.judge(rules, &verdict)
 	}
@@ -124,7 +125,7 @@ func (p *policyCheck) judge(rules *locks.Rules, verdict *policyVerdict) error {
 }
 
 func (p *policyCheck) print(v policyVerdict) error {
-	err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, each(v.Policies, func(row policyRow) []string {
+	err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, fn.Each(v.Policies, func(row policyRow) []string {
 		which := cmp.Or(strings.Join(strings.Fields(row.Subject+" "+row.Predicate+" "+string(row.Mode)), " "), "all")
 		return []string{row.Name, which, cmp.Or(strings.Join(row.bounds(), ", "), "none"), orDash(row.Reason)}
 	}))
@@ -144,7 +145,7 @@ func rowOf(p locks.Policy) policyRow {
 
 // bound is empty for 0, which is none.
 func bound(d time.Duration) string {
-	return either(d == 0, "", d.String())
+	return fn.Either(d == 0, "", d.String())
 }
 
 // bounds says what the policy asks of them.
@@ -159,7 +160,7 @@ func (r policyRow) bounds() []string {
 	add(r.MinTTL != "", "TTL of %s or more", r.MinTTL)
 	add(r.MaxTTL != "", "TTL of %s or less", r.MaxTTL)
 	add(r.MaxHold != "", "held for %s at most", r.MaxHold)
-	modes := each(r.Modes, func(mode locks.Mode) string { return string(mode) })
+	modes := fn.Each(r.Modes, func(mode locks.Mode) string { return string(mode) })
 	add(len(modes) > 0, "mode %s", strings.Join(modes, " or "))
 	add(len(r.Metadata) > 0, "metadata %s", strings.Join(r.Metadata, " and "))
 	add(r.PerNode > 0, "%d in one process", r.PerNode)

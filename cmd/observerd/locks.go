@@ -17,6 +17,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/jsontext"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
@@ -68,8 +69,8 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
 				unknown = nil // Once is enough, also with --watch.
 			}
-			return answer(w, *output, each(found, wiring.HeldLock), err, func() error {
-				return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, each(found, func(l locks.Found) []string {
+			return answer(w, *output, fn.Each(found, wiring.HeldLock), err, func() error {
+				return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, fn.Each(found, func(l locks.Found) []string {
 					return []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
 				}))
 			})
@@ -127,7 +128,7 @@ that uses only INT_LOCK, such as a Spring node, is not shown.`,
 		}
 		return ask(func(ctx context.Context, system admin.LockSystem) error {
 			found, err := system.Find(ctx, admin.HoldersOf(d))
-			return answer(c.stdout, *output, each(found, wiring.HeldLock), err, func() error { return c.printHolders(d, found) })
+			return answer(c.stdout, *output, fn.Each(found, wiring.HeldLock), err, func() error { return c.printHolders(d, found) })
 		})
 	}
 	return cmd
@@ -321,21 +322,21 @@ since. Not every provider has such leftovers: see 'observerd help locks'.`,
 
 func statsOf(s admin.LockStats) lockStats {
 	return lockStats{
-		each(s.Kinds, func(k database.KindStats) kindStats { return kindStats(k) }),
-		each(s.Failed, func(f database.FailedLock) failedLock { return failedLock(f) }),
+		fn.Each(s.Kinds, func(k database.KindStats) kindStats { return kindStats(k) }),
+		fn.Each(s.Failed, func(f database.FailedLock) failedLock { return failedLock(f) }),
 	}
 }
 
 func (c lockCommands) printStats(now time.Time, s lockStats) error {
-	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, each(s.Kinds, func(k kindStats) []string {
-		ttl, oldest := either(k.Active > 0, span(k.AverageTTL), "-"), either(k.Active > 0, span(k.Oldest), "-")
+	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, fn.Each(s.Kinds, func(k kindStats) []string {
+		ttl, oldest := fn.Either(k.Active > 0, span(k.AverageTTL), "-"), fn.Either(k.Active > 0, span(k.Oldest), "-")
 		return []string{k.Subject, k.Predicate, number(k.Active), ttl, oldest, orDash(k.OldestNode), number(k.Waiting), number(k.Failures)}
 	}))
 	if err != nil || len(s.Failed) == 0 {
 		return err
 	}
 	fmt.Fprintln(c.stdout)
-	return table(c.stdout, []string{"LOCK", "FAILED", "LAST"}, each(s.Failed, func(f failedLock) []string {
+	return table(c.stdout, []string{"LOCK", "FAILED", "LAST"}, fn.Each(s.Failed, func(f failedLock) []string {
 		return []string{f.Name, number(f.Failures), ago(now, f.Last)}
 	}))
 }

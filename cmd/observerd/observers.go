@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -36,7 +37,7 @@ func (c observerCommands) list() *cobra.Command {
 		report, err := operator.Report(ctx)
 		return answer(c.stdout, *output, report.Observers, err, func() error {
 			headings := []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}
-			return c.painter().table(c.colored(), headings, each(report.Observers, func(o status.Observer) []string {
+			return c.painter().table(c.colored(), headings, fn.Each(report.Observers, func(o status.Observer) []string {
 				return []string{
 					o.ID, orDash(o.Type), orDash(o.Source), orDash(o.Detect), stateOf(report.At, o), ago(report.At, o.LastOKAt),
 					number(o.Events), orDash(oneLine(o.LastError)),
@@ -100,7 +101,7 @@ refused the account, the account may be tried again at once.`,
   observerd observers resume --type order --reason "WMS-4711 is done"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.Resume(ctx, id, by)
-		return changed, either(changed, "resumed", "is neither paused nor in backoff"), err
+		return changed, fn.Either(changed, "resumed", "is neither paused nor in backoff"), err
 	})
 }
 
@@ -240,7 +241,7 @@ other columns of the source, and does not read earlier rows again.`,
 			return false, "", err
 		}
 		changed, err := operator.Reset(ctx, id, by, o)
-		return changed, either(changed, "reset", "was never polled; there is nothing to reset"), err
+		return changed, fn.Either(changed, "reset", "was never polled; there is nothing to reset"), err
 	})
 	cmd.Flags().BoolVar(&o.Forget, "forget", false, "also forget which rows were observed")
 	cmd.Flags().BoolVar(&o.KeepCursor, "keep-cursor", false, "continue at the cursor, with the present query and columns")
@@ -256,13 +257,6 @@ func resetQuestion(id string, o admin.ResetOptions) string {
 		return fmt.Sprintf("Continue %s at its cursor with another query, or other columns?", id)
 	}
 	return fmt.Sprintf("Reset %s and read its source from the beginning?", id)
-}
-
-func either[T any](is bool, yes, no T) T {
-	if is {
-		return yes
-	}
-	return no
 }
 
 // self names who runs the program.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/jsontext"
 
 	"github.com/observerd/observerd/internal/status"
@@ -102,7 +103,7 @@ func renamed(cmd *cobra.Command, former, now string) {
 
 // oneMore is what the database is asked for, to see that there are more than the limit.
 func oneMore(limit int) int {
-	return either(limit == 0, 0, limit+1)
+	return fn.Either(limit == 0, 0, limit+1)
 }
 
 // limited returns the rows that are listed, and says on stderr that there are more.
@@ -146,15 +147,6 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	return painter(false).table(w, headings, rows)
 }
 
-// each returns what f makes of each value.
-func each[A, B any](values []A, f func(A) B) []B {
-	made := make([]B, len(values))
-	for i, value := range values {
-		made[i] = f(value)
-	}
-	return made
-}
-
 // painter paints what needs attention, on a terminal alone.
 type painter bool
 
@@ -169,7 +161,7 @@ func (c *cli) painter() painter {
 
 // colored is stdout for a table with colors, which escapes its cells.
 func (c *cli) colored() io.Writer {
-	return either(bool(c.painter()), asIs(c.stdout), c.stdout)
+	return fn.Either(bool(c.painter()), asIs(c.stdout), c.stdout)
 }
 
 // color is the parameter of a terminal's sequence. All have one length, so that cells of

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // poller is one run of poll.
@@ -83,7 +84,7 @@ func printDryRun(w io.Writer, d admin.DryRun) error {
 		fmt.Fprintf(w, "\nSQL:\n%s;\n", d.SQL)
 	}
 	fmt.Fprintf(w, "\nROWS: %d read%s\n", d.RowsRead, first(len(d.Rows), d.RowsRead))
-	rows := each(d.Rows, func(r admin.DryRow) []string {
+	rows := fn.Each(d.Rows, func(r admin.DryRow) []string {
 		content := string(r.Data)
 		if r.Problem != "" {
 			content = "cannot be read: " + r.Problem
@@ -114,5 +115,5 @@ func printDryRun(w io.Writer, d admin.DryRun) error {
 
 // first says that a list holds only the first of what was counted.
 func first(shown int, all int64) string {
-	return either(int64(shown) >= all, "", fmt.Sprintf(", the first %d:", shown))
+	return fn.Either(int64(shown) >= all, "", fmt.Sprintf(", the first %d:", shown))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/jsontext"
 )
 
@@ -96,7 +97,7 @@ func theNode(running []nodeProcess, wanted nodeProcess, given bool) (pid int, er
 }
 
 func listed(processes []nodeProcess) string {
-	return strings.Join(each(processes, nodeProcess.String), ", ")
+	return strings.Join(fn.Each(processes, nodeProcess.String), ", ")
 }
 
 // reloadAsk is a request for a reload.
@@ -167,7 +168,7 @@ within --timeout, or has ended; or no node was asked, which the message says.`,
 			}
 		}
 		changed, err := askForReload(ctx, pid)
-		return c.line(*output, jsontext.Object{{Name: "changed_keys", Value: changed}}, err, "%s", either(changed > 0, "reloaded", "reloaded; no key has changed"))
+		return c.line(*output, jsontext.Object{{Name: "changed_keys", Value: changed}}, err, "%s", fn.Either(changed > 0, "reloaded", "reloaded; no key has changed"))
 	}
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -44,7 +45,7 @@ func (c sinkCommands) list() *cobra.Command {
 		states := sinkStates(operator.SinkTypes(), report)
 		return answer(c.stdout, *output, states, err, func() error {
 			headings := []string{"SINK", "TYPE", "STATE", "NODE", "WAITING", "PARKED", "LAG", "LAST ERROR"}
-			return table(c.stdout, headings, each(states, func(s sinkState) []string {
+			return table(c.stdout, headings, fn.Each(states, func(s sinkState) []string {
 				state := s.State
 				if s.Pause != nil {
 					state += s.Pause.Words(report.At, span)
@@ -116,7 +117,7 @@ however long that is; a batch that is on its way is still delivered.`,
 		Example: `  observerd sinks pause shop --reason "SHOP-77, the receiver is rebuilt"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.PauseSink(ctx, id, by)
-		return changed, either(changed, "paused", "was paused already"), err
+		return changed, fn.Either(changed, "paused", "was paused already"), err
 	})
 }
 
@@ -127,7 +128,7 @@ func (c sinkCommands) resume() *cobra.Command {
 		Example: `  observerd sinks resume shop --reason "SHOP-77 is done"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.ResumeSink(ctx, id, by)
-		return changed, either(changed, "resumed", "is not paused"), err
+		return changed, fn.Either(changed, "resumed", "is not paused"), err
 	})
 }
 
@@ -151,7 +152,7 @@ restored and lacks events that are in the log.`,
 			return false, "", err
 		}
 		changed, err := operator.AdoptSink(ctx, id, stream, by)
-		return changed, either(changed, "continues from the offset of "+stream, "was adopted already, and has stored nothing since"), err
+		return changed, fn.Either(changed, "continues from the offset of "+stream, "was adopted already, and has stored nothing since"), err
 	})
 	cmd.Flags().StringVar(&stream, "stream", "", "the `stream`, which is the id of its observer")
 	_ = cmd.MarkFlagRequired("stream")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -38,7 +39,7 @@ func takes(least, most int) cobra.PositionalArgs {
 
 // quoted is an argument as a message repeats it. A URL may hold a password.
 func quoted(arg string) string {
-	return either(strings.Contains(arg, "://"), "a URL", strconv.Quote(arg))
+	return fn.Either(strings.Contains(arg, "://"), "a URL", strconv.Quote(arg))
 }
 
 // needsCommand refuses a group that is called without one of its commands, or
@@ -109,7 +110,7 @@ func writeOneOf(paths, args []string) string {
 		}
 		rest.WriteString(" " + arg)
 	}
-	return "use " + strings.Join(each(paths, func(path string) string { return "'" + path + rest.String() + "'" }), " or ")
+	return "use " + strings.Join(fn.Each(paths, func(path string) string { return "'" + path + rest.String() + "'" }), " or ")
 }
 
 // completed is the only name that begins so, or "".

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
@@ -74,7 +75,7 @@ func named[T any](all []T, name func(T) string) string {
 	return "records " + strings.Join(names, ", ")
 }
 
-func idsOf(rows []DeadRow) []int64 { return each(rows, func(d DeadRow) int64 { return d.ID }) }
+func idsOf(rows []DeadRow) []int64 { return fn.Each(rows, func(d DeadRow) int64 { return d.ID }) }
 
 // RetryOutcome says what a retry has made of a record.
 type RetryOutcome = observer.RetryOutcome

@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/wiring"
@@ -65,7 +66,7 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 		d.Findings = append(d.Findings, DoctorFinding{Severity: severity, Check: f.Subject, Saw: f.Text})
 	}
 	count := func(s doctor.Severity) int {
-		return len(only(d.Findings, func(f DoctorFinding) bool { return f.Severity == s }))
+		return len(fn.Only(d.Findings, func(f DoctorFinding) bool { return f.Severity == s }))
 	}
 	d.Problems, d.Warnings, d.Notes = count(doctor.Problem), count(doctor.Warning), count(doctor.Note)
 	return d, nil

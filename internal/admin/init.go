@@ -14,6 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -264,7 +265,7 @@ func matchesTable(pattern string, t source.Table) (bool, error) {
 }
 
 func noTable(pattern string, tables []source.Table) error {
-	names := each(tables, source.Table.FullName)
+	names := fn.Each(tables, source.Table.FullName)
 	text := fmt.Sprintf("--table %q matches no table that this account may read", pattern)
 	if near := source.Nearest(pattern, names); len(near) > 0 {
 		return fmt.Errorf("%s; use %s", text, strings.Join(near, " or "))

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -146,7 +147,7 @@ func (d *draft) byRows() {
 	case d.best == nil:
 		d.reason = why
 	case d.best.meaning() <= source.Unsaid:
-		names := each(t.Times, func(c source.TimeColumn) string { return c.Name })
+		names := fn.Each(t.Times, func(c source.TimeColumn) string { return c.Name })
 		looks := "looks like a business date"
 		if len(names) > 1 {
 			looks = "look like business dates"

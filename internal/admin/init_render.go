@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -23,7 +24,7 @@ type page struct{ strings.Builder }
 
 // line writes a line; its arguments are values of others, in which ${ is no variable.
 func (p *page) line(format string, values ...string) {
-	fmt.Fprintf(p, format+"\n", each(values, func(value string) any { return quoted(literal(value)) })...)
+	fmt.Fprintf(p, format+"\n", fn.Each(values, func(value string) any { return quoted(literal(value)) })...)
 }
 
 // comment writes a text, which may hold names of others, in lines below each other.
@@ -74,7 +75,7 @@ func (i *initialiser) render() Initial {
 	p.line("database:\n  url: %s\n", "sqlite:"+filepath.Join(filepath.Dir(i.Out), "observerd.db"))
 	made.Variables = variables
 	i.renderSource(&p, text, variables)
-	made.Active = len(only(i.drafts, func(d draft) bool { return d.doubt == "" }))
+	made.Active = len(fn.Only(i.drafts, func(d draft) bool { return d.doubt == "" }))
 	made.Doubtful = len(i.drafts) - made.Active
 	p.comment("", "Observers that are commented out need a decision; the comment names it.")
 	if made.Active == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/lock/locktest"

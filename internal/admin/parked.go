@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/wait"
 )
@@ -92,5 +93,5 @@ func parkedAct(by By, action string, all []ParkedEvent) lockdb.Act {
 }
 
 func numbersOf(all []ParkedEvent) []int64 {
-	return each(all, func(p ParkedEvent) int64 { return p.Number })
+	return fn.Each(all, func(p ParkedEvent) int64 { return p.Number })
 }

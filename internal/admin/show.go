@@ -7,6 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/status"
@@ -22,22 +23,9 @@ func (op *Operator) Show(ctx context.Context, id string) (status.ObserverDetails
 	}
 	i := slices.IndexFunc(r.Observers, func(o status.Observer) bool { return o.ID == id })
 	if i < 0 {
-		return status.ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: each(r.Observers, func(o status.Observer) string { return o.ID })}
+		return status.ObserverDetails{}, &wiring.UnknownIDError{ID: id, Known: fn.Each(r.Observers, func(o status.Observer) string { return o.ID })}
 	}
 	return wiring.Details(ctx, op.db, op.cfg, r, i)
-}
-
-// each returns what f makes of each value.
-func each[A, B any](values []A, f func(A) B) []B {
-	made := make([]B, len(values))
-	for i, value := range values {
-		made[i] = f(value)
-	}
-	return made
-}
-
-func only[T any](all []T, wanted func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
 }
 
 // changesOf are the changes that the events of an observer tell of.

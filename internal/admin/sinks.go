@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/nearest"
 )
@@ -14,7 +15,7 @@ import (
 func (op *Operator) sink(id string) (config.Sink, error) {
 	at := slices.IndexFunc(op.cfg.Sinks, func(s config.Sink) bool { return s.ID == id })
 	if at < 0 {
-		known := each(op.cfg.Sinks, func(s config.Sink) string { return s.ID })
+		known := fn.Each(op.cfg.Sinks, func(s config.Sink) string { return s.ID })
 		return config.Sink{}, fmt.Errorf("there is no sink %q in the configuration; %s", id, nearest.Suggest(id, known))
 	}
 	return op.cfg.Sinks[at], nil
@@ -56,7 +57,7 @@ func (op *Operator) AdoptSink(ctx context.Context, id, stream string, by By) (ch
 	if err != nil {
 		return false, err
 	}
-	known := each(streams, func(s lockdb.StreamStatus) string { return s.Stream })
+	known := fn.Each(streams, func(s lockdb.StreamStatus) string { return s.Stream })
 	if !slices.Contains(known, stream) {
 		return false, fmt.Errorf("the event log has no stream %q; %s", stream, nearest.Suggest(stream, known))
 	}
@@ -68,7 +69,7 @@ type SinkType struct{ ID, Type string }
 
 // SinkTypes returns the sinks of the configuration.
 func (op *Operator) SinkTypes() []SinkType {
-	return each(op.cfg.Sinks, func(s config.Sink) SinkType { return SinkType{s.ID, s.Type} })
+	return fn.Each(op.cfg.Sinks, func(s config.Sink) SinkType { return SinkType{s.ID, s.Type} })
 }
 
 // tabled are settings of a sink that needs tables of its own.

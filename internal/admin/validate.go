@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
@@ -109,7 +110,7 @@ func (v Validation) Err() error {
 
 // Ready counts the observers that a node would poll.
 func (v Validation) Ready() int {
-	return len(only(v.Observers, func(o ObserverCheck) bool { return o.Ready }))
+	return len(fn.Only(v.Observers, func(o ObserverCheck) bool { return o.Ready }))
 }
 
 // NotReady are the subjects of the errors that are about no source and no observer:
@@ -126,7 +127,7 @@ func (v Validation) NotReady() (subjects []string) {
 
 // Warnings counts the findings that do not stand in the way.
 func (v Validation) Warnings() int {
-	return len(only(v.Findings, Finding.isWarning))
+	return len(fn.Only(v.Findings, Finding.isWarning))
 }
 
 // Validate connects to the coordination database, to the source of every enabled
@@ -173,7 +174,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		v.Findings = append(v.Findings, o.findings...)
 	}
 	v.Findings = onceEach(v.Findings)
-	v.Findings = slices.Concat(only(v.Findings, Finding.isWarning), only(v.Findings, Finding.isError))
+	v.Findings = slices.Concat(fn.Only(v.Findings, Finding.isWarning), fn.Only(v.Findings, Finding.isError))
 	return v
 }
 

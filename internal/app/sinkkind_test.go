@@ -11,8 +11,8 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/wiring"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 )
 
 // Locks are the locks that serve other programs, beside those of the pollers.

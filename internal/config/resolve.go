@@ -8,8 +8,8 @@ import (
 
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/config/yamlfile"
-	"github.com/observerd/observerd/internal/kind"
 )
 
 // resolver finds the values that are in variables, and in files that keys name.

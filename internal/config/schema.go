@@ -11,7 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 )
 
 // shape is the form that a value has in the file.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/test/kit/webtest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/nearest"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/kind"
 )
 
 var (

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/locks"
@@ -21,15 +22,15 @@ const (
 func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Report, i int) (d status.ObserverDetails, err error) {
 	id := r.Observers[i].ID
 	d = status.ObserverDetails{At: r.At, Observer: r.Observers[i]}
-	d.Sinks = only(r.Sinks, func(s status.Sink) bool { return s.Stream == id })
-	d.Sweeps = only(r.Sweeps, func(s status.Sweep) bool { return s.Observer == id })
-	d.Generations = only(r.Generations, func(g status.Generation) bool { return g.Observer == id })
+	d.Sinks = fn.Only(r.Sinks, func(s status.Sink) bool { return s.Stream == id })
+	d.Sweeps = fn.Only(r.Sweeps, func(s status.Sweep) bool { return s.Observer == id })
+	d.Generations = fn.Only(r.Generations, func(g status.Generation) bool { return g.Observer == id })
 	if n := slices.IndexFunc(cfg.Observers, func(o config.Observer) bool { return o.ID == id }); n >= 0 {
 		o := cfg.Observers[n]
 		source := cfg.Sources[o.Source].URL
 		account, _ := source.Account()
 		d.URL = source.String()
-		d.Accounts = only(r.Accounts, func(a status.Account) bool { return a.ID == account })
+		d.Accounts = fn.Only(r.Accounts, func(a status.Account) bool { return a.ID == account })
 		for _, s := range o.Settings() {
 			d.Definition = append(d.Definition, status.Setting(s))
 		}
@@ -39,10 +40,6 @@ func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Re
 	}
 	d.Acts, err = db.Operations().Acts(ctx, lockdb.ActFilter{Subject: id, Limit: lastActs})
 	return d, err
-}
-
-func only[T any](all []T, wanted func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
 }
 
 // HeldLock returns a lock as commands and the HTTP API show it.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-github/v93/github"
 
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/lockkind"
 )

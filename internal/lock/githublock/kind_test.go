@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/lock/githublock"
 	"github.com/observerd/observerd/test/kit/githubtest"
 )

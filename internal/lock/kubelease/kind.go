@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/lockkind"
 	"github.com/observerd/observerd/internal/lock/record"

@@ -5,7 +5,7 @@ package lockkind
 import (
 	"log/slog"
 
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/lock"
 )
 

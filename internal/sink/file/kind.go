@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/sink"
 )
 

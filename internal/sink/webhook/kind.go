@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config/field"
-	"github.com/observerd/observerd/internal/kind"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/webhooks"
 )

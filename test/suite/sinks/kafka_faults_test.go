@@ -23,8 +23,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/sink/kafka"
 	"github.com/observerd/observerd/internal/sink/sinktest"

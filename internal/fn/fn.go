@@ -1,0 +1,26 @@
+// Package fn has generic functions that package slices lacks.
+package fn
+
+import "slices"
+
+// Either returns yes where is holds, and no otherwise. Both are evaluated.
+func Either[T any](is bool, yes, no T) T {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// Each returns what f makes of each value; never nil.
+func Each[A, B any](values []A, f func(A) B) []B {
+	made := make([]B, len(values))
+	for i, value := range values {
+		made[i] = f(value)
+	}
+	return made
+}
+
+// Only returns the values that are wanted.
+func Only[T any](all []T, wanted func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
+}
