@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/nearest"
 )
@@ -197,11 +198,7 @@ func unknownMode(field string, mode Mode) error {
 }
 
 func textsOf[T ~string](all []T) []string {
-	texts := make([]string, len(all))
-	for i, text := range all {
-		texts[i] = string(text)
-	}
-	return texts
+	return fn.Each(all, func(text T) string { return string(text) })
 }
 
 // blank reports whether nobody sees anything of the text.

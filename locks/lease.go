@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -389,11 +390,7 @@ func (l *Lease) Guard(ctx context.Context, tx Tx) error {
 	if err := all.areHeld(); err != nil {
 		return fmt.Errorf("guard by %w: %w", err, ErrFenced)
 	}
-	held := make([]*lock.Lease, len(all))
-	for i, other := range all {
-		held[i] = other.hold.lease
-	}
-	if err := lock.AwaitRenewals(ctx, held); err != nil {
+	if err := lock.AwaitRenewals(ctx, fn.Each(all, func(other *Lease) *lock.Lease { return other.hold.lease })); err != nil {
 		return fmt.Errorf("guard by %s: %w", l.hold.lock, err)
 	}
 	for _, other := range all {

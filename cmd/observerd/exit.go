@@ -78,14 +78,13 @@ type saidError struct{ error }
 func (e saidError) Unwrap() error { return e.error }
 
 func exitCode(err error) int {
-	var signal signalError
-	var coded codeError
-	switch {
-	case errors.As(err, &coded):
+	signal, stopped := errors.AsType[signalError](err)
+	switch coded, ok := errors.AsType[codeError](err); {
+	case ok:
 		return coded.code
 	case errors.As(err, new(usageError)):
 		return exitUsage
-	case errors.As(err, &signal):
+	case stopped:
 		return signal.code()
 	case brokenPipe(err), errors.Is(err, errPipeClosed):
 		return exitPipe

@@ -129,18 +129,17 @@ func completed(beginning string, names []string) (found string) {
 
 // flagFault says of a wrong flag what to write instead.
 func flagFault(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	var bare *pflag.ValueRequiredError
-	var value *pflag.InvalidValueError
-	switch {
-	case errors.As(err, &unknown) && cmd.HasSubCommands() && cmd.Flags().NArg() > 0:
+	unknown, isUnknown := errors.AsType[*pflag.NotExistError](err)
+	bare, isBare := errors.AsType[*pflag.ValueRequiredError](err)
+	switch value, isValue := errors.AsType[*pflag.InvalidValueError](err); {
+	case isUnknown && cmd.HasSubCommands() && cmd.Flags().NArg() > 0:
 		return needsCommand(cmd, cmd.Flags().Args()) // The flag is that command's.
-	case errors.As(err, &unknown):
+	case isUnknown:
 		return unknownFlag(cmd, unknown)
-	case errors.As(err, &bare):
+	case isBare:
 		name, _ := pflag.UnquoteUsage(bare.GetFlag())
 		return fmt.Errorf("--%s has no value; use --%[1]s %s", bare.GetFlag().Name, strings.ToUpper(name))
-	case errors.As(err, &value):
+	case isValue:
 		return fmt.Errorf("--%s is wrong: %w", value.GetFlag().Name, valueFault(value))
 	case errors.As(err, new(*pflag.InvalidSyntaxError)):
 		return errors.New("a flag has no name; use --name or --name=value")

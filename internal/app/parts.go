@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/eventlog"
@@ -196,11 +197,7 @@ func (a *App) newJanitor() *lockdb.Janitor {
 }
 
 func sinkIDs(sinks []config.Sink) []string {
-	ids := make([]string, len(sinks))
-	for i, s := range sinks {
-		ids[i] = s.ID
-	}
-	return ids
+	return fn.Each(sinks, func(s config.Sink) string { return s.ID })
 }
 
 // underLock runs work on one node at a time.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config/fileowner"
 	"github.com/observerd/observerd/internal/config/yamlfile"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Options say where the configuration comes from.
@@ -175,11 +176,7 @@ type Error struct {
 
 // Error has one line for each mistake.
 func (e *Error) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(fn.Each(e.Problems, Problem.String), "\n")
 }
 
 // Is makes errors.Is(err, fs.ErrPermission) true when nothing is wrong but

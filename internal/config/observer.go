@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // The ways to detect what happened to a row.
@@ -136,10 +137,4 @@ func builtins() []builtin {
 	}
 }
 
-func builtinNames() []string {
-	var names []string
-	for _, b := range builtins() {
-		names = append(names, b.name)
-	}
-	return names
-}
+func builtinNames() []string { return fn.Each(builtins(), func(b builtin) string { return b.name }) }

@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/config/kind"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // shape is the form that a value has in the file.
@@ -191,10 +192,7 @@ func (n names) leaves() (keys []string) {
 // withKinds puts the names of the kinds of a family into the words that a key accepts.
 func (n names) withKinds(tag reflect.StructTag) reflect.StructTag {
 	for name, kinds := range n.kinds {
-		all := make([]string, len(kinds))
-		for i, k := range kinds {
-			all[i] = k.Name
-		}
+		all := fn.Each(kinds, func(k kind.Kind[kind.Settings]) string { return k.Name })
 		tag = reflect.StructTag(strings.Replace(string(tag), `oneof:"<`+name+`>"`, `oneof:"`+strings.Join(all, "|")+`"`, 1))
 	}
 	return tag

@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/fileowner"
 	"github.com/observerd/observerd/internal/config/yamlfile"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -177,11 +178,7 @@ func (r reader) suggest(key string, known []place, path string, family family) s
 	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {
-		var keys []string
-		for _, p := range known {
-			keys = append(keys, p.key)
-		}
-		return nearest.Suggest(key, keys)
+		return nearest.Suggest(key, fn.Each(known, func(p place) string { return p.key }))
 	}
 	if near := nearest.Name(name, r.names.types); near != "" {
 		return "use " + near + "-observer"

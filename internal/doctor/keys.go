@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/status"
 )
@@ -16,10 +17,7 @@ import (
 // names returns the known names of locks: those of the configuration, and those that
 // nodes of observerd have stored.
 func (x *input) names() []string {
-	var all []string
-	for _, l := range x.want.Locks {
-		all = append(all, l.Name)
-	}
+	all := fn.Each(x.want.Locks, func(l Lock) string { return l.Name })
 	for _, a := range x.Acquired {
 		all = append(all, a.Name)
 	}

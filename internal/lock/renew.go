@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // mostInCall bounds the leases that one call renews, so that it takes little time, and one
@@ -110,10 +112,7 @@ func (k *Keeper) untilNext() time.Duration {
 // renew renews the batch in one call and applies the answer to each lease.
 func (k *Keeper) renew(batch []*Lease) {
 	defer k.wakeLoop()
-	grants := make([]Grant, len(batch))
-	for i, l := range batch {
-		grants[i] = l.Grant()
-	}
+	grants := fn.Each(batch, (*Lease).Grant)
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(k.ctx, renewTimeout(batch, began))
 	defer cancel()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // haltPace is how long a halted stream is left alone before it is tried again.
@@ -64,11 +66,9 @@ func (t *term) unhalted(parts []part) []part {
 
 // whyHalted says which streams are halted, and why; empty for none.
 func (t *term) whyHalted() string {
-	var all []string
-	for _, stream := range slices.Sorted(maps.Keys(t.halted)) {
-		all = append(all, fmt.Sprintf("%s is not delivered: %s", stream, t.halted[stream].reason))
-	}
-	return abridged(all)
+	return abridged(fn.Each(slices.Sorted(maps.Keys(t.halted)), func(stream string) string {
+		return fmt.Sprintf("%s is not delivered: %s", stream, t.halted[stream].reason)
+	}))
 }
 
 // abridged joins the first of many texts.

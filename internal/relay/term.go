@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/internal/wait"
 )
@@ -209,10 +210,9 @@ func (t *term) overtaken(ctx context.Context, err error) error {
 // dropped forgets what the sink has stored of a log that has changed. The term goes on
 // at the offsets that the log has now, and compares them with the sink anew.
 func (t *term) dropped(err error) {
-	streams := make([]string, len(t.unsettled))
-	for i, step := range t.unsettled {
-		streams[i] = fmt.Sprintf("%s %d to %d", step.Stream(), step.First(), step.Last())
-	}
+	streams := fn.Each(t.unsettled, func(step events.Step) string {
+		return fmt.Sprintf("%s %d to %d", step.Stream(), step.First(), step.Last())
+	})
 	t.opts.Logger.Warn("Event log changed, its events are delivered from the offset that it has now",
 		"stored", abridged(streams), "err", err)
 	t.unsettled, t.later, t.compared, t.parked = nil, 0, nil, parked{}

@@ -20,12 +20,7 @@ func RootCause(err error) error {
 // IsTLS reports whether one side did not believe the other's certificate, or only one
 // of them spoke TLS.
 func IsTLS(err error) bool {
-	var unverified *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	var hostname x509.HostnameError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	return errors.As(err, &unverified) || errors.As(err, &unknown) || errors.As(err, &invalid) ||
-		errors.As(err, &hostname) || errors.As(err, &record) || errors.As(err, &alert)
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) ||
+		errors.As(err, new(x509.CertificateInvalidError)) || errors.As(err, new(x509.HostnameError)) ||
+		errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(tls.AlertError))
 }

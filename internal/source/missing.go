@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
+	"strconv"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -89,11 +90,7 @@ func (e *MissingError) Error() string {
 		fmt.Fprintf(&b, " in %s", e.In)
 	}
 	if len(e.Nearest) > 0 {
-		quoted := make([]string, len(e.Nearest))
-		for i, name := range e.Nearest {
-			quoted[i] = fmt.Sprintf("%q", name)
-		}
-		fmt.Fprintf(&b, "; is it %s?", strings.Join(quoted, " or "))
+		fmt.Fprintf(&b, "; is it %s?", strings.Join(fn.Each(e.Nearest, strconv.Quote), " or "))
 	}
 	switch {
 	case len(e.PrimaryKey) > 0:
@@ -111,22 +108,8 @@ func (e *MissingError) Error() string {
 // Nearest returns the names most like the given one, the best first, at most
 // three, and none that differ in more than half of its letters.
 func Nearest(name string, names []string) []string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var found []candidate
-	limit := max(2, len(name)/2)
-	for _, n := range names {
-		d := nearest.Distance(strings.ToLower(name), strings.ToLower(n))
-		if d <= limit {
-			found = append(found, candidate{n, d})
-		}
-	}
-	sort.SliceStable(found, func(i, j int) bool { return found[i].distance < found[j].distance })
-	var best []string
-	for _, c := range found[:min(len(found), maxNearest)] {
-		best = append(best, c.name)
-	}
-	return best
+	distance := func(n string) int { return nearest.Distance(strings.ToLower(name), strings.ToLower(n)) }
+	near := fn.Only(names, func(n string) bool { return distance(n) <= max(2, len(name)/2) })
+	slices.SortStableFunc(near, func(a, b string) int { return distance(a) - distance(b) })
+	return near[:min(len(near), maxNearest)]
 }

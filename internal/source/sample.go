@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 const (
@@ -67,12 +69,9 @@ func ReadSeconds(cell []byte) time.Time {
 // SampleItems are what a sample of a table selects, where item is what it does of a column,
 // and the order by its key from the end. Columns are those of the alias q.
 func (t *Table) SampleItems(quote, item func(name string) string) (items, order string) {
-	selected, by := []string{"1"}, make([]string, len(t.Key))
+	selected, by := []string{"1"}, fn.Each(t.Key, func(name string) string { return "q." + quote(name) + " DESC" })
 	for _, c := range t.Times {
 		selected = append(selected, item("q."+quote(c.Name)))
-	}
-	for n, name := range t.Key {
-		by[n] = "q." + quote(name) + " DESC"
 	}
 	return strings.Join(selected, ", "), strings.Join(by, ", ")
 }

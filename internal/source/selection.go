@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -153,25 +154,18 @@ var lengths = regexp.MustCompile(`\s*\([^)]*\)`)
 
 // Members are the columns of the data for [observer.Rows].
 func (s Selection) Members() []observer.Column {
-	members := make([]observer.Column, s.Data)
-	for i, c := range s.Columns[:s.Data] {
-		members[i] = c.plain().Redacted(c.Redact)
-	}
-	return members
+	return fn.Each(s.Columns[:s.Data], func(c Column) observer.Column { return c.plain().Redacted(c.Redact) })
 }
 
 // KeyColumns are the columns of the key for [observer.Rows].
 func (s Selection) KeyColumns() []observer.KeyColumn {
-	columns := make([]observer.KeyColumn, len(s.Key))
-	for n, i := range s.Key {
+	return fn.Each(s.Key, func(i int) observer.KeyColumn {
 		c := s.Columns[i]
 		if c.Redact == observer.RedactHash {
-			columns[n] = observer.KeyColumn{Column: c.plain()}.Hashed(s.hashKey)
-			continue
+			return observer.KeyColumn{Column: c.plain()}.Hashed(s.hashKey)
 		}
-		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth, Encoding: c.Encoding}
-	}
-	return columns
+		return observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth, Encoding: c.Encoding}
+	})
 }
 
 // EventMembers are the columns in the data of an event.
@@ -310,11 +304,7 @@ var errOtherTies = &observer.Fault{Class: observer.ClassRetry, Err: errors.New("
 
 // KeyNames returns the names of the key's columns.
 func (s Selection) KeyNames() []string {
-	names := make([]string, len(s.Key))
-	for i, k := range s.Key {
-		names[i] = s.Columns[k].Name
-	}
-	return names
+	return fn.Each(s.Key, func(i int) string { return s.Columns[i].Name })
 }
 
 // TimestampName returns the name of the timestamp, or "".

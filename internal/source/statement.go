@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -267,19 +268,11 @@ func (w Statements) term(i, part int) term {
 
 // terms are those of parts of the key.
 func (w Statements) terms(order []int) []term {
-	terms := make([]term, len(order))
-	for i, part := range order {
-		terms[i] = w.term(w.Selection.Key[part], part)
-	}
-	return terms
+	return fn.Each(order, func(part int) term { return w.term(w.Selection.Key[part], part) })
 }
 
 func names(terms []term) string {
-	all := make([]string, len(terms))
-	for i, t := range terms {
-		all[i] = t.name
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(fn.Each(terms, func(t term) string { return t.name }), ", ")
 }
 
 // compare compares the column of the term with its bound.
@@ -304,10 +297,7 @@ func (w Statements) atLeast(terms []term, parts *[]int) string {
 	first := terms[0]
 	behind := slices.ContainsFunc(terms, func(t term) bool { return t.behind })
 	if len(terms) > 1 && w.Rows && !behind {
-		bounds := make([]string, len(terms))
-		for i, t := range terms {
-			bounds[i] = w.bound(t, parts)
-		}
+		bounds := fn.Each(terms, func(t term) string { return w.bound(t, parts) })
 		return "(" + names(terms) + ")" + w.operator(">=", first.column) + "(" + strings.Join(bounds, ", ") + ")"
 	}
 	null := ""

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 	"github.com/observerd/observerd/internal/status"
 )
@@ -165,11 +166,7 @@ func (s *Server) events(ctx context.Context, q query) (any, error) {
 		return nil, err
 	}
 	found, err := s.options.Lookups.Events(ctx, id, q.limit)
-	list := make([]json.RawMessage, len(found))
-	for i := range found {
-		list[i] = events.AppendJSON(nil, &found[i])
-	}
-	return list, err
+	return fn.Each(found, func(e events.Event) json.RawMessage { return events.AppendJSON(nil, &e) }), err
 }
 
 // find returns the report, and which of its observers has the id.
@@ -178,10 +175,7 @@ func (s *Server) find(ctx context.Context, id string) (status.Report, int, error
 	if err != nil {
 		return r, 0, err
 	}
-	known := make([]string, len(r.Observers))
-	for i, o := range r.Observers {
-		known[i] = o.ID
-	}
+	known := fn.Each(r.Observers, func(o status.Observer) string { return o.ID })
 	i := slices.Index(known, id)
 	if i < 0 {
 		return r, 0, &unknownError{shortened(id), nearest.Name(shortened(id), known)}

@@ -40,15 +40,14 @@ const (
 // FaultOf classifies an error of a node or of a command. Of several faults that were
 // joined, the one that has to be fixed first counts.
 func FaultOf(err error) Fault {
-	var network *net.OpError
-	switch {
+	switch network, ok := errors.AsType[*net.OpError](err); {
 	case errors.As(err, new(*UnknownIDError)), errors.Is(err, locks.ErrUnsupported):
 		return Misused
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return Denied
 	case errors.As(err, new(*config.Error)), errors.Is(err, ErrMistake), errors.Is(err, web.ErrSetting), Unusable(err) != nil, sqldb.Refusal(err) != "":
 		return Misconfigured
-	case errors.As(err, &network) && network.Op == "listen":
+	case ok && network.Op == "listen":
 		return Failure // An address of our own, not a database.
 	case errors.Is(err, ErrAbsent), errors.Is(err, sqldb.ErrPending), errors.Is(err, observer.ErrUnreachable), Passes(observer.ClassOf(err)), sqldb.Unavailable(err):
 		return Unavailable

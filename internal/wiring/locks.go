@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/locks"
@@ -46,11 +47,7 @@ func TypeOf(cfg *config.Config, o config.Observer) config.Type {
 func LockOptions(c config.Locks) locks.Options {
 	o := locks.Options{Region: c.Region, Subjects: c.Subjects, Predicates: c.Predicates}
 	for _, text := range c.Hierarchies {
-		var h []string
-		for subject := range strings.SplitSeq(text, ">") {
-			h = append(h, strings.TrimSpace(subject))
-		}
-		o.Hierarchies = append(o.Hierarchies, h)
+		o.Hierarchies = append(o.Hierarchies, fn.Each(strings.Split(text, ">"), strings.TrimSpace))
 	}
 	for _, p := range c.Policies {
 		policy := locks.Policy{

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -14,11 +15,7 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // findArgs returns the arguments of a search.
 func (p *Provider) findArgs(q lock.Query) ([]any, error) {
-	patterns := make([]string, len(q.Parts))
-	for i, part := range q.Parts {
-		patterns[i] = "%:" + likeEscaper.Replace(part) + ":%"
-	}
-	parts, err := p.db.List(patterns)
+	parts, err := p.db.List(fn.Each(q.Parts, func(part string) string { return "%:" + likeEscaper.Replace(part) + ":%" }))
 	row := ""
 	if q.Key != "" {
 		row = lockdb.RowKey(q.Key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -11,10 +12,7 @@ import (
 
 // Wait implements [lock.Line].
 func (p *Provider) Wait(ctx context.Context, requests []lock.Request) (turns []lock.Turn, err error) {
-	rows := make([]lock.Grant, len(requests))
-	for i, r := range requests {
-		rows[i] = lockdb.Stored(lock.Grant{Request: r})
-	}
+	rows := fn.Each(requests, func(r lock.Request) lock.Grant { return lockdb.Stored(lock.Grant{Request: r}) })
 	err = sqldb.RetryConflicts(ctx, func() error {
 		turns, err = p.engine.wait(ctx, rows)
 		return err
@@ -27,11 +25,7 @@ func (p *Provider) Wait(ctx context.Context, requests []lock.Request) (turns []l
 
 // Leave implements [lock.Line].
 func (p *Provider) Leave(ctx context.Context, requests []lock.Request) error {
-	ids := make([]string, len(requests))
-	for i, r := range requests {
-		ids[i] = r.Place.ID
-	}
-	list, err := p.db.List(ids)
+	list, err := p.db.List(fn.Each(requests, func(r lock.Request) string { return r.Place.ID }))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -35,19 +36,19 @@ func (e *postgresEngine) acquireAlone(ctx context.Context, grants []lock.Grant) 
 // claimAndGrant are Claim and Grant for these grants.
 func (e *postgresEngine) claimAndGrant(grants []lock.Grant) []sqldb.Statement {
 	claim := []any{
-		column(grants, func(g lock.Grant) string { return g.Key }),
-		column(grants, func(g lock.Grant) string { return g.Region }),
-		column(grants, rowTerm),
-		column(grants, seconds),
+		fn.Each(grants, func(g lock.Grant) string { return g.Key }),
+		fn.Each(grants, func(g lock.Grant) string { return g.Region }),
+		fn.Each(grants, rowTerm),
+		fn.Each(grants, seconds),
 	}
 	grant := append(slices.Clone(claim),
-		column(grants, func(g lock.Grant) string { return g.Term }),
-		column(grants, modeOf),
-		column(grants, func(g lock.Grant) string { return g.Name }),
-		column(grants, func(g lock.Grant) string { return g.Node }),
-		column(grants, func(g lock.Grant) string { return g.Descriptor }),
-		column(grants, func(g lock.Grant) string { return g.Metadata }),
-		column(grants, placeOf), column(grants, priorityOf), column(grants, ticketOf), column(grants, holdsOf))
+		fn.Each(grants, func(g lock.Grant) string { return g.Term }),
+		fn.Each(grants, modeOf),
+		fn.Each(grants, func(g lock.Grant) string { return g.Name }),
+		fn.Each(grants, func(g lock.Grant) string { return g.Node }),
+		fn.Each(grants, func(g lock.Grant) string { return g.Descriptor }),
+		fn.Each(grants, func(g lock.Grant) string { return g.Metadata }),
+		fn.Each(grants, placeOf), fn.Each(grants, priorityOf), fn.Each(grants, ticketOf), fn.Each(grants, holdsOf))
 	text := e.sql.SQL()
 	return []sqldb.Statement{{Text: text.Claim, Args: claim}, {Text: text.Grant, Args: grant}}
 }
@@ -93,18 +94,18 @@ func (e *postgresEngine) acquireIn(ctx context.Context, tx *sql.Tx, g lock.Grant
 }
 
 func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.Turn, error) {
-	ids, modes, priorities := column(wanted, placeOf), column(wanted, modeOf), column(wanted, priorityOf)
-	keys := column(wanted, func(g lock.Grant) string { return g.Key })
-	regions := column(wanted, func(g lock.Grant) string { return g.Region })
+	ids, modes, priorities := fn.Each(wanted, placeOf), fn.Each(wanted, modeOf), fn.Each(wanted, priorityOf)
+	keys := fn.Each(wanted, func(g lock.Grant) string { return g.Key })
+	regions := fn.Each(wanted, func(g lock.Grant) string { return g.Region })
 	text := e.sql.SQL()
 	turns := make([]lock.Turn, 0, len(wanted))
 	err := e.db.Pipeline(ctx, []sqldb.Statement{
 		{Text: text.Note, Args: []any{
 			ids, keys, regions, modes, priorities,
-			column(wanted, func(g lock.Grant) int64 { return g.Place.Ticket }),
-			column(wanted, func(g lock.Grant) string { return g.Node }),
+			fn.Each(wanted, func(g lock.Grant) int64 { return g.Place.Ticket }),
+			fn.Each(wanted, func(g lock.Grant) string { return g.Node }),
 		}},
-		{Text: text.Wait, Args: []any{ids, keys, regions, modes, column(wanted, seconds), priorities, column(wanted, holdsOf)}},
+		{Text: text.Wait, Args: []any{ids, keys, regions, modes, fn.Each(wanted, seconds), priorities, fn.Each(wanted, holdsOf)}},
 	}, func(scan func(...any) error) error {
 		var turn lock.Turn
 		err := scan(&turn.Ticket, &turn.Come)
@@ -119,9 +120,9 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 
 func (e *postgresEngine) renewHolds(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
 	return lockdb.Renewals(ctx, e.db, len(grants), e.sql.SQL().RenewHolds,
-		column(grants, func(g lock.Grant) string { return g.Key }),
-		column(grants, func(g lock.Grant) string { return g.Region }),
-		column(grants, func(g lock.Grant) string { return g.Term }))
+		fn.Each(grants, func(g lock.Grant) string { return g.Key }),
+		fn.Each(grants, func(g lock.Grant) string { return g.Region }),
+		fn.Each(grants, func(g lock.Grant) string { return g.Term }))
 }
 
 func (e *postgresEngine) releaseHold(ctx context.Context, g lock.Grant) error {
@@ -139,15 +140,6 @@ func (e *postgresEngine) releaseHold(ctx context.Context, g lock.Grant) error {
 		return lock.ErrLost
 	}
 	return nil
-}
-
-// column is one value of each grant.
-func column[T any](grants []lock.Grant, of func(lock.Grant) T) []T {
-	all := make([]T, len(grants))
-	for i, g := range grants {
-		all[i] = of(g)
-	}
-	return all
 }
 
 func placeOf(g lock.Grant) string { return g.Place.ID }

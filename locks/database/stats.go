@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -69,10 +70,9 @@ func (p *Provider) Stats(ctx context.Context, region string, failed int) (Stats,
 
 // NoteFailures implements [lock.FailureLog].
 func (p *Provider) NoteFailures(ctx context.Context, failures []lock.Failure) error {
-	rows := make([][6]any, len(failures))
-	for i, f := range failures {
-		rows[i] = [6]any{lockdb.RowKey(f.Key), f.Region, f.Predicate, f.Subject, f.Key, f.Count}
-	}
+	rows := fn.Each(failures, func(f lock.Failure) [6]any {
+		return [6]any{lockdb.RowKey(f.Key), f.Region, f.Predicate, f.Subject, f.Key, f.Count}
+	})
 	list, err := json.Marshal(rows)
 	if err != nil {
 		return fmt.Errorf("encode %d failures: %w", len(rows), err)

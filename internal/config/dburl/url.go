@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // hidden stands for a secret in a URL that is printed.
@@ -44,11 +45,7 @@ const coordinationForm = "use sqlite:PATH or postgres://USER@HOST/DATABASE"
 
 // supported says what to write in place of a URL that cannot be used.
 func (k Kinds) supported() string {
-	var schemes []string
-	for _, kind := range k {
-		schemes = append(schemes, kind.Scheme)
-	}
-	list := strings.Join(schemes, ", ")
+	list := strings.Join(fn.Each(k, func(kind Kind) string { return kind.Scheme }), ", ")
 	if i := strings.LastIndex(list, ", "); i >= 0 {
 		list = list[:i] + " or " + list[i+2:]
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Kind is one kind of a family, such as the sinks. S are the settings of the family: they
@@ -40,9 +41,7 @@ type Finding struct {
 
 // Any returns the kinds of a family for those who see no more than settings.
 func Any[S Settings](family []Kind[S]) []Kind[Settings] {
-	kinds := make([]Kind[Settings], len(family))
-	for i, k := range family {
-		kinds[i] = Kind[Settings]{Name: k.Name, Settings: func() Settings { return k.Settings() }}
-	}
-	return kinds
+	return fn.Each(family, func(k Kind[S]) Kind[Settings] {
+		return Kind[Settings]{Name: k.Name, Settings: func() Settings { return k.Settings() }}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -106,10 +107,7 @@ func (p *Provider) newLease(r lock.Request) (keys []string, lease []any, err err
 func granted(grants []lock.Grant, answer any) error {
 	r := grants[0].Request
 	values, _ := answer.([]any)
-	texts := make([]string, len(values))
-	for i, a := range values {
-		texts[i] = fmt.Sprint(a)
-	}
+	texts := fn.Each(values, func(a any) string { return fmt.Sprint(a) })
 	switch {
 	case len(texts) == 4 && texts[0] == "held":
 		n, _ := strconv.Atoi(texts[1])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -37,11 +38,7 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 	var found []lock.Held
 	ours := map[string]bool{shared: true, delayed: true} // and those of us who have a legacy key
 	for some := range slices.Chunk(names, scanned) {
-		calls := make([]call, len(some))
-		for i, n := range some {
-			calls[i] = call{keys: n.keys}
-		}
-		answers, err := p.runAll(ctx, findScript, calls)
+		answers, err := p.runAll(ctx, findScript, fn.Each(some, func(n name) call { return call{keys: n.keys} }))
 		if err != nil {
 			return nil, fmt.Errorf("find locks: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -209,10 +210,9 @@ func (l *Log) at(ctx context.Context, positions []events.Position) ([]found, err
 
 // goneBack returns the streams that are not as they were known, by name.
 func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
-	var positions []events.Position
-	for _, stream := range slices.Sorted(maps.Keys(known)) {
-		positions = append(positions, events.Position{Stream: stream, Seq: known[stream].seq, ID: known[stream].id})
-	}
+	positions := fn.Each(slices.Sorted(maps.Keys(known)), func(stream string) events.Position {
+		return events.Position{Stream: stream, Seq: known[stream].seq, ID: known[stream].id}
+	})
 	all, err := l.at(ctx, positions)
 	for i, f := range all {
 		b := wentBack{stream: positions[i].Stream, known: known[positions[i].Stream]}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -64,11 +65,7 @@ func (l *Log) Retries(ctx context.Context, sink string, limit, bytes int) ([]eve
 
 // Unpark implements [events.Log].
 func (l *Log) Unpark(ctx context.Context, sink string, delivered []events.Event, epoch int64) error {
-	ids := make([]string, len(delivered))
-	for i := range delivered {
-		ids[i] = delivered[i].ID.String()
-	}
-	list, err := l.db.List(ids)
+	list, err := l.db.List(fn.Each(delivered, func(e events.Event) string { return e.ID.String() }))
 	if err != nil {
 		return err
 	}

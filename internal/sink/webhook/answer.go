@@ -128,14 +128,13 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 	if of, is := errors.AsType[*url.Error](err); is {
 		err = of.Err
 	}
-	var dial *net.OpError
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case errors.As(err, &certificate):
+	dial, dialled := errors.AsType[*net.OpError](err)
+	switch certificate, refused := errors.AsType[*tls.CertificateVerificationError](err); {
+	case refused:
 		return &outage{fmt.Errorf("the receiver's certificate is not accepted: %w; set tls.ca-file, or correct the host in url", certificate.Err)}
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return &outage{errors.New("the receiver speaks no TLS; use http:// or another port in url")}
-	case errors.As(err, &dial) && (dial.Op == "dial" || dial.Op == "proxyconnect"):
+	case dialled && (dial.Op == "dial" || dial.Op == "proxyconnect"):
 		return &outage{fmt.Errorf("the receiver cannot be reached: %w", err)}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the receiver closed the connection without an answer")

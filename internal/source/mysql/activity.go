@@ -109,8 +109,7 @@ func (a *activity) open(t time.Time, certain bool) {
 }
 
 func codeOf(err error) string {
-	var f *observer.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*observer.Fault](err); ok {
 		return f.Code
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -165,11 +166,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = string(row[0])
-	}
-	return source.MissingTable(table, names, true)
+	return source.MissingTable(table, fn.Each(rows, func(row [][]byte) string { return string(row[0]) }), true)
 }
 
 // describeQuery lets the server say what a query would return. It cannot say

@@ -125,9 +125,7 @@ func (c *connector) logOn(ctx context.Context) (_ driver.Conn, err error) {
 // that was given up once there was a socket has not ended for sure: the server
 // may have the password already, and take its time to refuse it.
 func failed(ctx context.Context, opened dialed, err error, ended func(error)) {
-	var server *mysql.MySQLError
-	said := errors.As(err, &server)
-	switch {
+	switch server, said := errors.AsType[*mysql.MySQLError](err); {
 	case said && classOf(server.Number, source.Connecting) == observer.ClassCredentials:
 		ended(&observer.Fault{
 			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server, source.Connecting)),

@@ -57,18 +57,15 @@ func code(number uint16) string { return strconv.Itoa(int(number)) }
 // translate makes of a driver's error one that says what was being done, and of
 // what class it is.
 func (s *Source) translate(ctx context.Context, p source.Phase, operation string, err error) error {
-	var known *observer.Fault
-	var missing *source.MissingError
-	var server *mysql.MySQLError
-	switch {
+	switch server, refused := errors.AsType[*mysql.MySQLError](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &known): // the gate's
+	case errors.As(err, new(*observer.Fault)): // the gate's
 		return fmt.Errorf("%s: %w", operation, err)
-	case errors.As(err, &missing):
+	case errors.As(err, new(*source.MissingError)):
 		return &observer.Fault{Class: observer.ClassQuery, Err: fmt.Errorf("%s: %w", operation, err)}
 	// A context that ends has the statement interrupted: then the cause is the reason.
-	case errors.As(err, &server) && (ctx.Err() == nil || !interrupted(server.Number)):
+	case refused && (ctx.Err() == nil || !interrupted(server.Number)):
 		return s.refusal(p, operation, serverError(server, p))
 	case ctx.Err() != nil:
 		return source.Ended(ctx, operation)
@@ -97,9 +94,8 @@ var (
 // connectionFault words a failure of the connection without the driver's own
 // text, and says of what class it is.
 func connectionFault(err error) (observer.Class, string) {
-	var dns *net.DNSError
-	var timeout net.Error
-	var errno syscall.Errno
+	timeout, _ := errors.AsType[net.Error](err)
+	errno, failed := errors.AsType[syscall.Errno](err)
 	switch {
 	case isAny(err, logons):
 		return observer.ClassSettings, strings.ToValidUTF8(source.RootCause(err).Error(), "?")
@@ -107,11 +103,11 @@ func connectionFault(err error) (observer.Class, string) {
 		return observer.ClassDriver, "the driver did not understand the server"
 	case source.IsTLS(err):
 		return observer.ClassSettings, "TLS: " + source.RootCause(err).Error()
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		return observer.ClassUnreachable, "the host's name cannot be resolved"
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case timeout != nil && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return observer.ClassUnreachable, "no answer in time"
-	case errors.As(err, &errno):
+	case failed:
 		return observer.ClassUnreachable, errno.Error()
 	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrClosed):

@@ -24,8 +24,8 @@ const (
 // locked reports whether a table could not be read because another session has
 // locked it.
 func locked(err error) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.Number == lockWaitTimeout
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Number == lockWaitTimeout
 }
 
 // lockWarned fails where the last statement, one of the catalogue, has shown no

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -195,11 +196,7 @@ func widthOf(rows driverRows, i int) string {
 
 // texts copies a row, whose buffers are the driver's.
 func texts(values []driver.Value) [][]byte {
-	row := make([][]byte, len(values))
-	for i, v := range values {
-		row[i] = slices.Clone(text(nil, v))
-	}
-	return row
+	return fn.Each(values, func(v driver.Value) []byte { return slices.Clone(text(nil, v)) })
 }
 
 // text returns a value as the server has sent it; nil is NULL. Integers, which
@@ -221,10 +218,7 @@ func text(buffer []byte, v driver.Value) []byte {
 // failed marks that the connection is of no use after an error that is not the
 // server's own answer.
 func (c *session) failed(err error) {
-	var server *mysql.MySQLError
-	if !errors.As(err, &server) {
-		c.broken = true
-	}
+	c.broken = c.broken || !errors.As(err, new(*mysql.MySQLError))
 }
 
 // exec runs a statement without a result.

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -50,11 +51,7 @@ func parseURL(text string) (address, error) {
 	}
 	a := address{user: u.User.Username(), network: "tcp", database: database}
 	a.password, _ = u.User.Password()
-	port := u.Port()
-	if port == "" {
-		port = defaultPort
-	}
-	a.host = net.JoinHostPort(u.Hostname(), port)
+	a.host = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
 	if path := parameters["socket"]; path != "" {
 		a.network, a.host = "unix", path
 	} else if u.Hostname() == "" {

@@ -18,8 +18,7 @@ func (s *Source) translate(ctx context.Context, p source.Phase, operation string
 	if err == nil {
 		return nil
 	}
-	var known *observer.Fault
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*observer.Fault](err); ok {
 		return &observer.Fault{Class: known.Class, Code: known.Code, Err: s.worded(operation, known.Err)}
 	}
 	if ctx.Err() != nil {
@@ -42,9 +41,9 @@ func (s *Source) translate(ctx context.Context, p source.Phase, operation string
 // withheld leaves the database's own words out of a refusal over rows. The statement
 // had been described before, so it is sound in itself.
 func withheld(class observer.Class, err error) error {
-	var refused *client.Error
+	refused, ok := errors.AsType[*client.Error](err)
 	switch {
-	case !errors.As(err, &refused):
+	case !ok:
 		return err
 	case class == observer.ClassQuery:
 		return fmt.Errorf("%w; %s", refused.Bare(), source.Sound)

@@ -104,11 +104,11 @@ END;`
 // believed where that cannot be done, as on a hardened database.
 func (c *session) blind(ctx context.Context, view string) (bool, error) {
 	err := c.exec(ctx, "test the view of transactions", fmt.Sprintf(ownSQL, view))
-	var refusal *client.Error
+	refusal, ok := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil:
 		return false, nil
-	case !errors.As(err, &refusal):
+	case !ok:
 		return false, err
 	case refusal.Spoils(): // The transaction ends with the session.
 		return false, nil

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -109,11 +110,7 @@ func scanAll(rows *sql.Rows, err error) ([][]string, error) {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		row := make([]string, len(values))
-		for i, v := range values {
-			row[i] = v.String
-		}
-		all = append(all, row)
+		all = append(all, fn.Each(values, func(v sql.NullString) string { return v.String }))
 	}
 	return all, rows.Err()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -185,11 +186,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = string(row[0])
-	}
-	return source.MissingTable(table, names, false)
+	return source.MissingTable(table, fn.Each(rows, func(row [][]byte) string { return string(row[0]) }), false)
 }
 
 // typeNames are the server's own types; those of extensions and users have no

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -144,10 +145,7 @@ func (c *session) nameTypes(ctx context.Context, r relation) error {
 	if r.oid != "" {
 		return nil
 	}
-	oids := make([]string, len(r.types))
-	for i, oid := range r.types {
-		oids[i] = strconv.FormatUint(uint64(oid), 10)
-	}
+	oids := fn.Each(r.types, func(oid uint32) string { return strconv.FormatUint(uint64(oid), 10) })
 	rows, err := c.rowsByPath(ctx, "name the types",
 		"SELECT pg_catalog.format_type(t.oid, NULL) FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY AS t(oid, n) ORDER BY t.n",
 		"{"+strings.Join(oids, ",")+"}")
@@ -168,17 +166,15 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 	if err != nil {
 		return nil, err
 	}
-	indexes := make([]index, len(rows))
-	for i, row := range rows {
-		indexes[i] = index{
+	return fn.Each(rows, func(row [][]byte) index {
+		return index{
 			unique:  yes(row[0]),
 			whole:   yes(row[1]),
 			columns: strings.Split(string(row[2]), "\x01"),
 			plain:   yes(row[3]),
 			schemas: strings.Split(string(row[4]), "\x01"),
 		}
-	}
-	return indexes, nil
+	}), nil
 }
 
 // primaryKey returns its columns; none without one.
@@ -198,10 +194,7 @@ func (c *session) keyUnique(ctx context.Context, key []string, r relation, index
 			return source.Yes, nil
 		}
 	}
-	columns := make([]string, len(key))
-	for i, name := range key {
-		columns[i] = "q." + source.Quote(name)
-	}
+	columns := fn.Each(key, func(name string) string { return "q." + source.Quote(name) })
 	text := source.EqualKeysSQL(r.from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")
 	answers, err := c.ask(ctx, "look for equal keys", question{sql: text, runs: text, byPath: true})
 	switch {

@@ -183,14 +183,13 @@ func (s *Source) translate(ctx context.Context, p source.Phase, operation string
 // reason words a failure of the connection without the driver's own text,
 // which repeats the user and the database several times over.
 func reason(err error) string {
-	var op *net.OpError
-	var timeout net.Error
-	switch {
+	timeout, _ := errors.AsType[net.Error](err)
+	switch op, ok := errors.AsType[*net.OpError](err); {
 	case errors.As(err, new(*net.DNSError)):
 		return "the host's name cannot be resolved"
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case timeout != nil && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
-	case errors.As(err, &op) && op.Err != nil:
+	case ok && op.Err != nil:
 		return op.Err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // table is one of the relations that a query reads, views among them.
@@ -39,10 +41,9 @@ type reads struct {
 // reads lets the planner say what is read; all of it is one transaction's,
 // in which nothing else is locked.
 func (c *session) reads(ctx context.Context, operation string, steps []step) (found reads, err error) {
-	var questions []question
-	for _, s := range steps {
-		questions = append(questions, question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true})
-	}
+	questions := fn.Each(steps, func(s step) question {
+		return question{sql: explainSQL + s.plain, params: s.params, runs: s.plain, byPath: true}
+	})
 	answers, err := c.ask(ctx, operation, append(questions, question{sql: tablesSQL})...)
 	if err != nil {
 		return reads{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -87,11 +88,7 @@ func (c *session) answer(ctx context.Context, operation string, q question) ([][
 }
 
 func paramsOf(args []string) [][]byte {
-	params := make([][]byte, len(args))
-	for i, arg := range args {
-		params[i] = []byte(arg)
-	}
-	return params
+	return fn.Each(args, func(arg string) []byte { return []byte(arg) })
 }
 
 // unconverted reports whether the database holds bytes that the server converts for nobody.
@@ -134,11 +131,7 @@ func (c *session) forms() []setting {
 
 // local sets for a transaction.
 func local(settings ...setting) []string {
-	statements := make([]string, len(settings))
-	for i, s := range settings {
-		statements[i] = "SET LOCAL " + s.name + " = " + literal(s.value)
-	}
-	return statements
+	return fn.Each(settings, func(s setting) string { return "SET LOCAL " + s.name + " = " + literal(s.value) })
 }
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
@@ -181,10 +174,7 @@ func (c *session) setUp(ctx context.Context, name string) (settled bool, err err
 	if c.choosesPlans() {
 		settings = append(settings, setting{"plan_cache_mode", "force_custom_plan"})
 	}
-	values := make([]string, len(settings))
-	for i, s := range settings {
-		values[i] = "(" + literal(s.name) + ", " + literal(s.value) + ")"
-	}
+	values := fn.Each(settings, func(s setting) string { return "(" + literal(s.name) + ", " + literal(s.value) + ")" })
 	sql := fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID())
 	answers, err := c.send(ctx, []string{"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE"}, []question{{sql: sql}}, "COMMIT")
 	if _, refused := errors.AsType[*pgconn.PgError](err); refused && !c.conn.IsClosed() {

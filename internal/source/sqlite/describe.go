@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -84,10 +85,7 @@ func (s session) keyUnique(ctx context.Context, key []string, r relation) (sourc
 			}
 		}
 	}
-	columns := make([]string, len(key))
-	for i, name := range key {
-		columns[i] = "q." + source.Quote(name)
-	}
+	columns := fn.Each(key, func(name string) string { return "q." + source.Quote(name) })
 	text := source.EqualKeysSQL(r.from, columns, columns, "count(*) > 1")
 	equal, err := column[int](ctx, s.db, text)
 	answer := source.Unknown

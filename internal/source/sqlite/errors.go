@@ -17,16 +17,15 @@ import (
 // translate makes of a driver's error one that says what was being done, and
 // wraps [observer.ErrUnreachable] where the file cannot be used from here.
 func (s session) translate(ctx context.Context, operation string, err error) error {
-	var missing *source.MissingError
-	var refused *sqlite.Error
+	refused, ok := errors.AsType[*sqlite.Error](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &missing):
+	case errors.As(err, new(*source.MissingError)):
 		return fmt.Errorf("%s: %w", operation, err)
 	case ctx.Err() != nil:
 		return source.Ended(ctx, operation)
-	case !errors.As(err, &refused):
+	case !ok:
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	code := refused.Code()
@@ -50,8 +49,8 @@ func (s session) translate(ctx context.Context, operation string, err error) err
 // once more where it only compiles it, and that may be quoted.
 func (s session) overRows(ctx context.Context, operation string, err error, statement step) error {
 	err = s.translate(ctx, operation, err)
-	var refused *sqlite.Error
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
 		return err
 	}
 	again := s.translate(ctx, operation, each(ctx, s.db, explainSQL+statement.sql, statement.args, func(*sql.Rows) error { return nil }))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -61,10 +62,7 @@ func (s session) planByKey(ctx context.Context, r relation, q observer.Query, in
 		return p, nil
 	}
 	found, err := column[string](ctx, s.db, indexesSQL, r.name)
-	indexes := make([][]string, len(found))
-	for i, columns := range found {
-		indexes[i] = strings.Split(columns, "\x01")
-	}
+	indexes := fn.Each(found, func(columns string) []string { return strings.Split(columns, "\x01") })
 	order := selection.KeyOrder(indexes)
 	if err != nil || order == nil {
 		return p, s.translate(ctx, "read indexes", err)

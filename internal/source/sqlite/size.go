@@ -46,11 +46,8 @@ func limitValues(conn *sql.Conn, most int) (int, error) {
 
 // metLarge reports whether a statement has met the limit, and so the first large row.
 func (r *rows) metLarge(err error) bool {
-	if err == nil || r.bounded {
-		return false
-	}
-	var refused *sqlite.Error
-	return errors.As(err, &refused) && refused.Code()&0xff == lib.SQLITE_TOOBIG
+	refused, ok := errors.AsType[*sqlite.Error](err)
+	return ok && !r.bounded && refused.Code()&0xff == lib.SQLITE_TOOBIG
 }
 
 // run begins a statement, in the form for large rows where one was met.

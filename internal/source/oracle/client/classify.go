@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -20,12 +21,10 @@ func Classify(err error) *observer.Fault {
 	if err == nil {
 		return nil
 	}
-	var known *observer.Fault
-	var refused *Error
-	switch {
-	case errors.As(err, &known): // Of the gate, for example.
+	if known, ok := errors.AsType[*observer.Fault](err); ok { // Of the gate, for example.
 		return &observer.Fault{Class: known.Class, Code: known.Code, Err: err}
-	case errors.As(err, &refused):
+	}
+	if refused, ok := errors.AsType[*Error](err); ok {
 		return &observer.Fault{Class: refused.Class(), Code: ora(refused.root()), Err: err}
 	}
 	return &observer.Fault{Class: classOf(err), Err: err}
@@ -55,8 +54,7 @@ func classOf(err error) observer.Class {
 // be reached by waiting: whatever is no matter of the network is one of names,
 // versions and files.
 func classOfLogon(err error) observer.Class {
-	var dns *net.DNSError
-	if errors.As(err, &dns) && dns.IsNotFound {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return observer.ClassSettings
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || unreachable(err) {
@@ -66,15 +64,9 @@ func classOfLogon(err error) observer.Class {
 }
 
 func unreachable(err error) bool {
-	for _, lost := range []error{
+	return slices.ContainsFunc([]error{
 		ErrLost, driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT,
-	} {
-		if errors.Is(err, lost) {
-			return true
-		}
-	}
-	var failed net.Error // Of dialling, resolving, reading and writing.
-	return errors.As(err, &failed)
+	}, func(lost error) bool { return errors.Is(err, lost) }) || errors.As(err, new(net.Error)) // Of dialling, resolving, reading and writing.
 }

@@ -103,9 +103,7 @@ func enclosed(message string) (cause int) {
 		if classOfCode(code) != observer.ClassUnknown {
 			return code
 		}
-		if cause == 0 {
-			cause = code
-		}
+		cause = cmp.Or(cause, code)
 	}
 	return cause
 }
@@ -171,10 +169,7 @@ func wording(code int) string {
 
 // Error implements error.
 func (e *Error) Error() string {
-	text := e.Text
-	if text == "" {
-		text = ora(e.Code)
-	}
+	text := cmp.Or(e.Text, ora(e.Code))
 	if e.Position > 0 {
 		text += fmt.Sprintf(" (at position %d)", e.Position)
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -83,7 +84,7 @@ func parseURL(text string) (Target, error) {
 // ssl says otherwise.
 func (t *Target) set(values url.Values) error {
 	secure := ""
-	for _, written := range sorted(values) {
+	for _, written := range slices.Sorted(maps.Keys(values)) {
 		name, err := known(written)
 		if err != nil {
 			return err
@@ -126,15 +127,6 @@ func (t *Target) set(values url.Values) error {
 	}
 	t.TLS = asked
 	return err
-}
-
-func sorted(values url.Values) []string {
-	var names []string
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func known(written string) (string, error) {

@@ -75,8 +75,7 @@ func (a *attempt) tell(ctx context.Context, err error, ended func(error)) {
 // as well, though it may have been given up: a database that has not answered
 // may have the password already, and take its time to refuse it.
 func (a *attempt) known(err error) bool {
-	var said *client.Error
-	return a.socket() == nil || errors.As(err, &said)
+	return a.socket() == nil || errors.As(err, new(*client.Error))
 }
 
 // logOn opens a session and sets it up. The whole has one deadline, at which the

@@ -42,12 +42,10 @@ func ended(ctx context.Context) error {
 
 // translate words an error of the driver without a value of a row in it.
 func (c *conn) translate(err error) error {
-	var refused *network.OracleError
-	var op *net.OpError
-	switch {
+	switch refused, ok := errors.AsType[*network.OracleError](err); {
 	case errors.Is(err, client.ErrShort), errors.Is(err, client.ErrProtocol):
 		return err
-	case errors.As(err, &refused):
+	case ok:
 		return refusalOf(refused)
 	// The driver's word for errors that it has already thrown away, among them
 	// the code of a session that was killed.
@@ -56,9 +54,7 @@ func (c *conn) translate(err error) error {
 			return killed
 		}
 		return client.ErrLost
-	case errors.As(err, &op):
-		return fmt.Errorf("%w: %w", client.ErrLost, err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	case errors.As(err, new(*net.OpError)), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w: %w", client.ErrLost, err)
 	case strings.Contains(err.Error(), "unable to decode oracle type"):
 		return client.ErrType

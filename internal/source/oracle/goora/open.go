@@ -1,6 +1,7 @@
 package goora
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -79,12 +80,7 @@ func complete(t client.Target) client.Target {
 	if t.Grace <= 0 {
 		t.Grace = defaultGrace
 	}
-	if t.Program == "" {
-		t.Program = defaultProgram
-	}
-	if t.Gate == nil {
-		t.Gate = source.Open{}
-	}
+	t.Program, t.Gate = cmp.Or(t.Program, defaultProgram), cmp.Or[source.Gate](t.Gate, source.Open{})
 	return t
 }
 
@@ -130,9 +126,8 @@ func understood(dsn string) error {
 		_, err := go_ora.ParseConfig(dsn)
 		return err
 	})
-	var parse *url.Error // It quotes the whole, password included.
 	switch {
-	case errors.As(err, &parse):
+	case errors.As(err, new(*url.Error)): // It quotes the whole, password included.
 		return errors.New("the driver cannot read the target")
 	case errors.Is(err, client.ErrProtocol):
 		return errors.New("the driver cannot read this kind of wallet")

@@ -7,6 +7,7 @@ import (
 
 	go_ora "github.com/sijms/go-ora/v2"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 )
 
@@ -107,11 +108,7 @@ func (r *rows) Close() error {
 
 // Columns implements [driver.Rows].
 func (r *rows) Columns() []string {
-	names := make([]string, len(r.columns))
-	for i, c := range r.columns {
-		names[i] = c.name
-	}
-	return names
+	return fn.Each(r.columns, func(c column) string { return c.name })
 }
 
 // ColumnTypeDatabaseTypeName implements the interface of that name. The names

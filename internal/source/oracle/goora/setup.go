@@ -37,8 +37,7 @@ func (c *conn) setUp(ctx context.Context, t client.Target) (warning, err error) 
 		return nil, nil
 	}
 	_, err = c.ExecContext(ctx, call, nil)
-	var refused *client.Error
-	if errors.As(err, &refused) && !refused.Spoils() {
+	if refused, ok := errors.AsType[*client.Error](err); ok && !refused.Spoils() {
 		return fmt.Errorf("module, action and client identifier could not be set: %w", refused), nil
 	}
 	return nil, err

@@ -154,8 +154,7 @@ func (c *conn) tidy(call func() error) {
 // error is known to leave it as it was.
 func (c *conn) judge(err error) error {
 	err = c.translate(err)
-	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Spoils() {
+	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Spoils() {
 		c.spoil()
 	}
 	return err
