@@ -75,7 +75,7 @@ func TestDurationsOfJSONHaveAUnit(t *testing.T) {
 			}
 		}
 	}
-	for _, value := range []any{admin.Report{}, status.ObserverDetails{}, admin.Polled{}, admin.Backfill{}, status.HeldLock{}, stolenLock{}} {
+	for _, value := range []any{status.Report{}, status.ObserverDetails{}, admin.Polled{}, admin.Backfill{}, status.HeldLock{}, stolenLock{}} {
 		walk(reflect.TypeOf(value))
 	}
 	if found < 12 {

@@ -320,7 +320,7 @@ since. Not every provider has such leftovers: see 'observerd help locks'.`,
 	return cmd
 }
 
-func statsOf(s admin.LockStats) lockStats {
+func statsOf(s database.Stats) lockStats {
 	return lockStats{
 		fn.Each(s.Kinds, func(k database.KindStats) kindStats { return kindStats(k) }),
 		fn.Each(s.Failed, func(f database.FailedLock) failedLock { return failedLock(f) }),

@@ -108,7 +108,7 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	warehouse, err := sample.Open(ctx, path)
+	warehouse, err := sample.Open(ctx, path, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ does not exist, and change them: every second until interrupted, or by some step
 }
 
 func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool, output format) (err error) {
-	warehouse, err := sample.Open(ctx, path)
+	warehouse, err := sample.Open(ctx, path, 0)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 )
@@ -42,7 +43,7 @@ func (c sinkCommands) list() *cobra.Command {
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		report, err := operator.Report(ctx)
-		states := sinkStates(operator.SinkTypes(), report)
+		states := sinkStates(operator.Sinks(), report)
 		return answer(c.stdout, *output, states, err, func() error {
 			headings := []string{"SINK", "TYPE", "STATE", "NODE", "WAITING", "PARKED", "LAG", "LAST ERROR"}
 			return table(c.stdout, headings, fn.Each(states, func(s sinkState) []string {
@@ -58,9 +59,9 @@ func (c sinkCommands) list() *cobra.Command {
 
 // sinkStates sums the streams of each sink up: those of the configuration, in its order, and
 // then others that were fed once.
-func sinkStates(types []admin.SinkType, report status.Report) []sinkState {
+func sinkStates(sinks []config.Sink, report status.Report) []sinkState {
 	states, at := []sinkState{}, make(map[string]int)
-	for _, t := range types {
+	for _, t := range sinks {
 		at[t.ID] = len(states)
 		states = append(states, sinkState{Sink: t.ID, Type: t.Type, State: "new"})
 	}

@@ -15,9 +15,6 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// DoctorFinding is one finding, see package doctor.
-type DoctorFinding = doctor.Finding
-
 // Diagnosis is the result of the doctor for a coordination database.
 type Diagnosis struct {
 	// URL is without secrets.
@@ -26,10 +23,10 @@ type Diagnosis struct {
 	// At is the database's clock.
 	At time.Time `json:"at"`
 	// Problems, Warnings and Notes count the findings.
-	Problems int             `json:"problems"`
-	Warnings int             `json:"warnings"`
-	Notes    int             `json:"notes"`
-	Findings []DoctorFinding `json:"findings"`
+	Problems int              `json:"problems"`
+	Warnings int              `json:"warnings"`
+	Notes    int              `json:"notes"`
+	Findings []doctor.Finding `json:"findings"`
 }
 
 // probeTimeout bounds what the doctor asks a sink or a lock provider.
@@ -63,10 +60,10 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 		if !f.isError() {
 			severity = doctor.Warning
 		}
-		d.Findings = append(d.Findings, DoctorFinding{Severity: severity, Check: f.Subject, Saw: f.Text})
+		d.Findings = append(d.Findings, doctor.Finding{Severity: severity, Check: f.Subject, Saw: f.Text})
 	}
 	count := func(s doctor.Severity) int {
-		return len(fn.Only(d.Findings, func(f DoctorFinding) bool { return f.Severity == s }))
+		return len(fn.Only(d.Findings, func(f doctor.Finding) bool { return f.Severity == s }))
 	}
 	d.Problems, d.Warnings, d.Notes = count(doctor.Problem), count(doctor.Warning), count(doctor.Note)
 	return d, nil

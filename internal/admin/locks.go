@@ -81,13 +81,10 @@ func (s LockSystem) Release(ctx context.Context, d locks.Descriptor, term string
 	})
 }
 
-// LockStats are figures of the general locks, see package database.
-type LockStats = database.Stats
-
 // Stats returns the figures of the locks of all processes, with as many of the locks that
 // acquisitions failed for. The error is [locks.ErrUnsupported] for another provider than the
 // coordination database.
-func (s LockSystem) Stats(ctx context.Context, failed int) (stats LockStats, err error) {
+func (s LockSystem) Stats(ctx context.Context, failed int) (stats database.Stats, err error) {
 	err = s.use(ctx, func(p locks.Provider) (err error) {
 		if db, ok := p.(*database.Provider); ok {
 			stats, err = db.Stats(ctx, s.Config.Locks.Region, failed)

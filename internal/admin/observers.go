@@ -9,14 +9,15 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
 // Report describes the cluster, and what this configuration says of its types, observers
 // and sinks. An observer that was never polled is in it too.
-func (op *Operator) Report(ctx context.Context) (Report, error) {
+func (op *Operator) Report(ctx context.Context) (status.Report, error) {
 	if err := op.ready(ctx); err != nil {
-		return Report{}, err
+		return status.Report{}, err
 	}
 	r, err := op.db.Report(ctx, op.cfg.Scheduler.LockRegions())
 	if err == nil {
@@ -50,7 +51,7 @@ func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
 		types[o.Type] = append(types[o.Type], o.ID)
 	}
 	if s.Type != "" && types[s.Type] == nil {
-		return nil, &wiring.UnknownIDError{What: "observer type", ID: s.Type, Known: sortedKeys(types)}
+		return nil, &wiring.UnknownIDError{What: "observer type", ID: s.Type, Known: slices.Sorted(maps.Keys(types))}
 	}
 	selected := slices.Concat(s.IDs, types[s.Type])
 	slices.Sort(selected)
@@ -106,8 +107,6 @@ func (op *Operator) polled(ctx context.Context) (map[string]lockdb.StreamStatus,
 	}
 	return byID, nil
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // By is who does something, and why, see package lockdb.
 type By = lockdb.By

@@ -13,12 +13,8 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/source/access"
-	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wiring"
 )
-
-// Report is the state of a cluster, see package status.
-type Report = status.Report
 
 // OperatorOptions say on which cluster an operator acts.
 type OperatorOptions struct {

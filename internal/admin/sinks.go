@@ -64,13 +64,8 @@ func (op *Operator) AdoptSink(ctx context.Context, id, stream string, by By) (ch
 	return op.db.Operations().AdoptSink(ctx, id, stream, by)
 }
 
-// SinkType is a sink of the configuration.
-type SinkType struct{ ID, Type string }
-
-// SinkTypes returns the sinks of the configuration.
-func (op *Operator) SinkTypes() []SinkType {
-	return fn.Each(op.cfg.Sinks, func(s config.Sink) SinkType { return SinkType{s.ID, s.Type} })
-}
+// Sinks returns the sinks of the configuration.
+func (op *Operator) Sinks() []config.Sink { return op.cfg.Sinks }
 
 // tabled are settings of a sink that needs tables of its own.
 type tabled interface{ DDL() string }

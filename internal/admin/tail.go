@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
@@ -140,7 +142,7 @@ type tailer struct {
 func (t *tailer) showNew(ctx context.Context, polled map[string]lockdb.StreamStatus) error {
 	var heads []*head
 	limit := max(leastBatch, tailBatch/max(1, len(polled)))
-	for _, id := range sortedKeys(polled) {
+	for _, id := range slices.Sorted(maps.Keys(polled)) {
 		if t.options.Observer == "" || id == t.options.Observer {
 			heads = append(heads, &head{stream: id, last: polled[id].LastSeq})
 		}

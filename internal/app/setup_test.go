@@ -75,7 +75,7 @@ func setup(t *testing.T, url string) place {
 	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
 		t.Fatal(err)
 	}
-	p.warehouse, err = sample.Open(t.Context(), filepath.Join(p.folder, "warehouse.db"))
+	p.warehouse, err = sample.Open(t.Context(), filepath.Join(p.folder, "warehouse.db"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

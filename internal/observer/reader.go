@@ -277,10 +277,8 @@ func (r *reader) follow(row *Row) (ordered bool) {
 }
 
 func (r *reader) isFull(b *batch, row *Row) bool {
-	if len(b.rows) == 0 {
-		return false
-	}
-	return len(b.rows) >= r.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.spec.ChunkBytes || r.isWanted(b)
+	return len(b.rows) > 0 &&
+		(len(b.rows) >= r.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.spec.ChunkBytes || r.isWanted(b))
 }
 
 // isWanted reports whether a batch is waited for that is not full. One that would be

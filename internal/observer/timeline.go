@@ -139,10 +139,8 @@ func (t *timeline) noteFullRead(done bool) {
 // fullReadMatters reports whether a full read is worth a commit of its own.
 func (j *journal) fullReadMatters() bool {
 	last := j.cursor.Marks.RereadAt
-	if j.next.Marks.RereadAt.Equal(last) {
-		return false
-	}
-	return j.horizon.Lag > standing || !last.IsZero() && j.next.Marks.RereadAt.Sub(last) >= fullReadNoted
+	return !j.next.Marks.RereadAt.Equal(last) &&
+		(j.horizon.Lag > standing || !last.IsZero() && j.next.Marks.RereadAt.Sub(last) >= fullReadNoted)
 }
 
 // What follows is for more rows of one timestamp than a poll has time for, as a bulk

@@ -5,11 +5,8 @@ import (
 	"time"
 )
 
-// The layouts of cursors, of a fixed width: the order of the texts is that of the times.
-const (
-	DateLayout  = "2006-01-02"
-	MicroLayout = "2006-01-02 15:04:05.000000"
-)
+// MicroLayout is a layout of cursors. Those have a fixed width: the order of the texts is that of the times.
+const MicroLayout = time.DateTime + ".000000"
 
 // CursorForm is how the timestamps of a column are written as cursors.
 type CursorForm struct {

@@ -95,7 +95,7 @@ type place struct {
 func newPlace(t *testing.T, database string) *place {
 	t.Helper()
 	p := &place{folder: t.TempDir()}
-	warehouse, err := sample.Open(t.Context(), filepath.Join(p.folder, "warehouse.db"))
+	warehouse, err := sample.Open(t.Context(), filepath.Join(p.folder, "warehouse.db"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

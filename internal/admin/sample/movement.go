@@ -54,8 +54,8 @@ func (m *movement) move() error {
 
 // fill stocks a new warehouse and takes its first orders.
 func (m *movement) fill() error {
-	for _, warehouse := range warehouses() {
-		for _, sku := range articles() {
+	for _, warehouse := range warehouses {
+		for _, sku := range articles {
 			if err := m.exec("INSERT INTO inventory VALUES ($1, $2, $3)", warehouse, sku, 40+m.rand.IntN(160)); err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (m *movement) newOrder() error {
 	}
 	order := fmt.Sprintf("ORD-%06d", number)
 	cents := 500 + m.rand.IntN(50000)
-	err = m.exec("INSERT INTO orders VALUES ($1, $2, 'NEW', $3, "+now+")", order, pick(m, customers()), float64(cents)/100)
+	err = m.exec("INSERT INTO orders VALUES ($1, $2, 'NEW', $3, "+now+")", order, pick(m, customers), float64(cents)/100)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (m *movement) takeStock() error {
 // moveStock replenishes an article, or takes one off the list, or brings one
 // back that was off.
 func (m *movement) moveStock() error {
-	warehouse, sku := pick(m, warehouses()), pick(m, articles())
+	warehouse, sku := pick(m, warehouses), pick(m, articles)
 	if m.rand.IntN(10) == 0 {
 		return m.exec("DELETE FROM inventory WHERE warehouse = $1 AND sku = $2", warehouse, sku)
 	}
@@ -175,18 +175,14 @@ ON CONFLICT (warehouse, sku) DO UPDATE SET quantity = quantity + excluded.quanti
 		warehouse, sku, 5+m.rand.IntN(40))
 }
 
-func warehouses() []string { return []string{"BERLIN", "HAMBURG"} }
-
-func customers() []string {
-	return []string{
+var (
+	warehouses = []string{"BERLIN", "HAMBURG"}
+	customers  = []string{
 		"Aldous Freight", "Bäckerei Möller", "Café Zürich", "Dunham & Sons", "Étoile du Nord",
 		"Fjord Outfitters", "Garten-Center Süd", "Håkansson AB", "Iberia Tools", "Jansen Elektro",
 	}
-}
-
-func articles() []string {
-	return []string{
+	articles = []string{
 		"BOLT-M6", "BOLT-M8", "CABLE-2M", "CABLE-5M", "DRILL-18V", "GLOVES-L", "GLOVES-M", "HAMMER-500",
 		"LAMP-E27", "PAINT-WHITE", "PUMP-12V", "SAW-300", "SCREW-4X40", "TAPE-50M", "WRENCH-13",
 	}
-}
+)

@@ -33,16 +33,6 @@ const (
 	movementsPerTransaction = 100
 )
 
-// Options say where the warehouse is and how it moves.
-type Options struct {
-	// Path of the database file; its folder is created too. A leading
-	// "sqlite:", as in the configuration of a source, is ignored.
-	Path string
-	// Seed makes the movements repeatable: equal seeds move equal warehouses
-	// in equal ways. 0 draws a seed.
-	Seed uint64
-}
-
 // Warehouse is an open sample warehouse. It is safe for concurrent use.
 type Warehouse struct {
 	db *sql.DB
@@ -51,14 +41,11 @@ type Warehouse struct {
 	rand *rand.Rand
 }
 
-// Open opens the warehouse in the file and fills it, if it is new.
-func Open(ctx context.Context, path string) (*Warehouse, error) {
-	return OpenWith(ctx, Options{Path: path})
-}
-
-// OpenWith is [Open] with options.
-func OpenWith(ctx context.Context, options Options) (*Warehouse, error) {
-	path, isURL := strings.CutPrefix(options.Path, "sqlite:")
+// Open opens the warehouse in the file and fills it, if it is new. The folder of the file is
+// created too, and a leading "sqlite:", as in the configuration of a source, is ignored. Equal
+// seeds move equal warehouses in equal ways; 0 draws a seed.
+func Open(ctx context.Context, path string, seed uint64) (*Warehouse, error) {
+	path, isURL := strings.CutPrefix(path, "sqlite:")
 	if isURL {
 		path = strings.TrimPrefix(path, "//")
 	}
@@ -74,7 +61,7 @@ func OpenWith(ctx context.Context, options Options) (*Warehouse, error) {
 		return nil, fmt.Errorf("open sample warehouse: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	seed := cmp.Or(options.Seed, rand.Uint64())
+	seed = cmp.Or(seed, rand.Uint64())
 	w := &Warehouse{db: db, rand: rand.New(rand.NewPCG(seed, seed))}
 	if err := w.create(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())

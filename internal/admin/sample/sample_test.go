@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 func setup(t *testing.T, seed uint64) (*sample.Warehouse, *sql.DB) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "var", "warehouse.db")
-	w, err := sample.OpenWith(t.Context(), sample.Options{Path: "sqlite:" + path, Seed: seed})
+	w, err := sample.Open(t.Context(), "sqlite:"+path, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestOpenAgainKeepsAll(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "warehouse.db")
 	for range 3 { // The second and third find it as the one before left it.
-		w, err := sample.Open(t.Context(), path)
+		w, err := sample.Open(t.Context(), path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,12 +183,12 @@ func TestRun(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	if _, err := sample.Open(t.Context(), ""); err == nil {
+	if _, err := sample.Open(t.Context(), "", 0); err == nil {
 		t.Error("Open without a path succeeded")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sample.Open(ctx, filepath.Join(t.TempDir(), "warehouse.db")); err == nil {
+	if _, err := sample.Open(ctx, filepath.Join(t.TempDir(), "warehouse.db"), 0); err == nil {
 		t.Error("Open with an ended context succeeded")
 	}
 	w, _ := setup(t, 1)

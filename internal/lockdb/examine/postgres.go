@@ -15,15 +15,15 @@ func (x *examiner) postgres() {
 		x.found.Server.AnyOf = hosts
 	}
 	x.parts = append([]part{
-		{status.PartConnections, (*examiner).reach},
-		{status.PartClock, (*examiner).clock},
-		{status.PartServer, (*examiner).postgresServer},
-		{status.PartSchema, (*examiner).schema},
-		{status.PartTable, (*examiner).postgresTable},
-		{status.PartForm, (*examiner).postgresVerdict},
-		{status.PartHangers, (*examiner).postgresHangers},
-		{status.PartRole, (*examiner).postgresRole},
-		{status.PartPath, (*examiner).postgresPath},
+		{status.PartConnections, (*examiner).reach, false},
+		{status.PartClock, (*examiner).clock, false},
+		{status.PartServer, (*examiner).postgresServer, false},
+		{status.PartSchema, (*examiner).schema, false},
+		{status.PartTable, (*examiner).postgresTable, false},
+		{status.PartForm, (*examiner).postgresVerdict, false},
+		{status.PartHangers, (*examiner).postgresHangers, false},
+		{status.PartRole, (*examiner).postgresRole, false},
+		{status.PartPath, (*examiner).postgresPath, false},
 	}, ourParts()...)
 }
 

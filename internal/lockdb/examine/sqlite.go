@@ -10,10 +10,10 @@ import (
 func (x *examiner) sqlite() {
 	x.parts = append([]part{
 		// First, because a file that is no database has no other part.
-		{status.PartSchema, (*examiner).schema},
-		{status.PartClock, (*examiner).clock},
-		{status.PartSQLite, (*examiner).sqliteServer},
-		{status.PartTable, (*examiner).sqliteTable},
+		{status.PartSchema, (*examiner).schema, false},
+		{status.PartClock, (*examiner).clock, false},
+		{status.PartSQLite, (*examiner).sqliteServer, false},
+		{status.PartTable, (*examiner).sqliteTable, false},
 	}, ourParts()...)
 }
 

@@ -24,9 +24,6 @@ func (x *examiner) migrated() bool { return x.found.Schema.Current > 0 }
 
 // acquisitions reads what our nodes noted when they last took each lock.
 func (x *examiner) acquisitions(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
 	return collect(ctx, x, x.sql.SQL().Acquisitions, &x.found.Acquired,
 		func(scan sqldb.Scan, a *status.Acquisition) error {
 			var ttl int64
@@ -37,9 +34,6 @@ func (x *examiner) acquisitions(ctx context.Context) error {
 }
 
 func (x *examiner) members(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
 	dead, err := liveness.Dead(ctx, x.db.DB, x.rows)
 	if err != nil {
 		return err
@@ -57,9 +51,6 @@ func (x *examiner) members(ctx context.Context) error {
 }
 
 func (x *examiner) turns(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
 	return collect(ctx, x, x.sql.SQL().Turns, &x.found.Turns, func(scan sqldb.Scan, t *status.Type) error {
 		return scan(&t.Name, sqldb.ScanTime(&t.TurnAt), &t.LastNode, &t.LastOutcome)
 	})
@@ -67,9 +58,6 @@ func (x *examiner) turns(ctx context.Context) error {
 
 // beyond reads the offsets that lie above the end of their stream.
 func (x *examiner) beyond(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
 	return collect(ctx, x, x.sql.SQL().Beyond, &x.found.Beyond, func(scan sqldb.Scan, s *status.Sink) error {
 		return scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
 	})
@@ -77,9 +65,6 @@ func (x *examiner) beyond(ctx context.Context) error {
 
 // pauses reads which observers are paused, by the clock of the database.
 func (x *examiner) pauses(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
 	return collect(ctx, x, x.sql.SQL().Pauses, &x.found.Paused, func(scan sqldb.Scan, o *status.Observer) error {
 		o.State, o.Pause = status.StatePaused, &status.Pause{}
 		return scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
@@ -88,9 +73,6 @@ func (x *examiner) pauses(ctx context.Context) error {
 
 // poison reads which observers have poison rows.
 func (x *examiner) poison(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
 	return x.rows(ctx, x.sql.SQL().Poison, func(scan sqldb.Scan) error {
 		var p status.PoisonRows
 		err := scan(&p.Observer, &p.Reason, &p.Rows, &p.Only)

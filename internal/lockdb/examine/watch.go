@@ -56,7 +56,9 @@ func (x *examiner) watch(ctx context.Context) error {
 	for _, s := range w.seen {
 		x.found.Sightings = append(x.found.Sightings, *s)
 	}
-	slices.SortFunc(x.found.Sightings, bySighting)
+	slices.SortFunc(x.found.Sightings, func(a, b status.Sighting) int {
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Key, b.Key), a.First.Compare(b.First), cmp.Compare(a.Term, b.Term))
+	})
 	return nil
 }
 
@@ -114,8 +116,4 @@ func (w *watcher) note(s status.Sighting) {
 		s.Gap = w.gap
 	}
 	w.seen[c] = &s
-}
-
-func bySighting(a, b status.Sighting) int {
-	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Key, b.Key), a.First.Compare(b.First), cmp.Compare(a.Term, b.Term))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // What takes a replica, a cluster or a night in October is checked on the
@@ -90,7 +91,7 @@ func TestActivityCounts(t *testing.T) {
 			t.Errorf("%s: %+v, want the oldest %s and for certain %s ago", name, a, test.oldest, test.certain)
 		}
 		want, earliest := now.Add(-max(test.oldest, 0)-margin), now.Add(-max(test.certain, margin))
-		if h := a.horizon(0, timeUTC, time.UTC); h.Cursor != want.Format(cursorLayout) || h.Earliest != earliest.Format(cursorLayout) {
+		if h := a.horizon(0, timeUTC, time.UTC); h.Cursor != want.Format(source.MicroLayout) || h.Earliest != earliest.Format(source.MicroLayout) {
 			t.Errorf("%s: horizon = %+v, want %s, at the earliest %s", name, h, want, earliest)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/observerd/observerd/internal/events"
@@ -169,8 +170,8 @@ func appendJSON(b *source.Builder, i int, text []byte) {
 // appendTime changes "2026-03-29 01:30:00.5" to "2026-03-29T01:30:00.5", with a
 // Z for a TIMESTAMP, and leaves zero dates as they are.
 func appendTime(b *source.Builder, i int, k kind, text []byte) {
-	const date = len(dateLayout)
-	if len(text) < len(secondLayout) || !validTime(text[:len(secondLayout)]) {
+	const date = len(time.DateOnly)
+	if len(text) < len(time.DateTime) || !validTime(text[:len(time.DateTime)]) {
 		b.TextBytes(i, text)
 		return
 	}

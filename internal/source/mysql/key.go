@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -133,7 +134,7 @@ func padded(c source.Column, digits string) string {
 // latestDate replaces a day that no calendar has, which some servers keep and
 // others refuse to compare with, by the end of the last one before it.
 func latestDate(text string) string {
-	if !source.IsWallText([]byte(text)) || len(text) < len(dateLayout) {
+	if !source.IsWallText([]byte(text)) || len(text) < len(time.DateOnly) {
 		return text
 	}
 	year, month, day := source.Number([]byte(text[0:4])), source.Number([]byte(text[5:7])), source.Number([]byte(text[8:10]))
@@ -141,7 +142,7 @@ func latestDate(text string) string {
 		return text
 	}
 	last := fmt.Sprintf("%04d-%02d-%02d", year, month, daysIn(year, month))
-	if len(text) > len(dateLayout) {
+	if len(text) > len(time.DateOnly) {
 		last += " 23:59:59"
 	}
 	return last

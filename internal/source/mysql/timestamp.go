@@ -10,16 +10,10 @@ import (
 // timeKind is the type of a timestamp column.
 type timeKind struct{ source.CursorForm }
 
-const (
-	cursorLayout = source.MicroLayout
-	secondLayout = "2006-01-02 15:04:05"
-	dateLayout   = source.DateLayout
-)
-
 var (
-	timeUTC  = timeKind{source.CursorForm{Layout: cursorLayout, UTC: true}} // TIMESTAMP
-	timeWall = timeKind{source.CursorForm{Layout: cursorLayout}}            // DATETIME
-	timeDate = timeKind{source.CursorForm{Layout: dateLayout}}              // DATE
+	timeUTC  = timeKind{source.CursorForm{Layout: source.MicroLayout, UTC: true}} // TIMESTAMP
+	timeWall = timeKind{source.CursorForm{Layout: source.MicroLayout}}            // DATETIME
+	timeDate = timeKind{source.CursorForm{Layout: time.DateOnly}}                 // DATE
 )
 
 func timeKindOf(c source.Column, k kind) (timeKind, error) {
@@ -39,9 +33,9 @@ func timeKindOf(c source.Column, k kind) (timeKind, error) {
 // calendar has, which some servers let pass.
 func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
 	if k == timeDate {
-		return append(dst, text...), len(text) == len(dateLayout) && validTime(text)
+		return append(dst, text...), len(text) == len(time.DateOnly) && validTime(text)
 	}
-	if len(text) < len(secondLayout) || !validTime(text[:len(secondLayout)]) {
+	if len(text) < len(time.DateTime) || !validTime(text[:len(time.DateTime)]) {
 		return dst, false
 	}
 	return source.AppendMicros(dst, text)
@@ -84,12 +78,12 @@ func (k timeKind) most(t time.Time, loc *time.Location) string {
 		t = up.Add(time.Second)
 	}
 	if k == timeUTC {
-		return t.UTC().Format(cursorLayout)
+		return t.UTC().Format(source.MicroLayout)
 	}
 	wall := t.In(loc)
 	if start, _ := wall.ZoneBounds(); !start.IsZero() {
 		before := start.Add(-time.Second).In(loc)
-		if before.Format(secondLayout) > wall.Format(secondLayout) {
+		if before.Format(time.DateTime) > wall.Format(time.DateTime) {
 			wall = before
 		}
 	}

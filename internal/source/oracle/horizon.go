@@ -129,7 +129,7 @@ func (c *session) clock(ctx context.Context, g grants) (activity, error) {
 		if into == nil || rows[0][i] == "" {
 			continue
 		}
-		if *into, err = time.Parse(dateLayout, rows[0][i]); err != nil { // a fraction may follow
+		if *into, err = time.Parse(time.DateTime, rows[0][i]); err != nil { // a fraction may follow
 			return activity{}, fmt.Errorf("read open transactions: the clock is in a form that is not understood")
 		}
 	}

@@ -98,11 +98,6 @@ func servesKey(s source.Selection, indexes []index) keyIndex {
 	return keyIndex{}
 }
 
-const (
-	keyDateFormat = "S" + dateFormat
-	keyWallFormat = "S" + wallFormat
-)
-
 // keyBound writes a bound as a value of a column of the key; it is empty for a type
 // that cannot be gone on from. A text for a CHAR is made one, with which blanks at
 // the end do not count. The sessions write decimal numbers with a point.
@@ -115,9 +110,9 @@ func keyBound(c source.Column, text string) string {
 	case "CHAR":
 		return "CAST(" + text + " AS CHAR(2000))"
 	case "DATE":
-		return "TO_DATE(" + text + ", '" + keyDateFormat + "')"
+		return "TO_DATE(" + text + ", 'S" + dateFormat + "')"
 	case "TIMESTAMP":
-		return "TO_TIMESTAMP(" + text + ", '" + keyWallFormat + "')"
+		return "TO_TIMESTAMP(" + text + ", 'S" + wallFormat + "')"
 	case "RAW":
 		return "HEXTORAW(" + text + ")"
 	}

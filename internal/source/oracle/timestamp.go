@@ -17,13 +17,12 @@ type timeKind struct {
 }
 
 const (
-	dateLayout = "2006-01-02 15:04:05"
-	wallLayout = "2006-01-02 15:04:05.000000000"
+	wallLayout = time.DateTime + ".000000000"
 	utcLayout  = wallLayout + "Z"
 )
 
 var (
-	timeDate = timeKind{CursorForm: source.CursorForm{Layout: dateLayout}}                        // DATE
+	timeDate = timeKind{CursorForm: source.CursorForm{Layout: time.DateTime}}                     // DATE
 	timeWall = timeKind{CursorForm: source.CursorForm{Layout: wallLayout}}                        // TIMESTAMP
 	timeUTC  = timeKind{CursorForm: source.CursorForm{Layout: utcLayout, UTC: true}}              // TIMESTAMP WITH TIME ZONE
 	timeLTZ  = timeKind{CursorForm: source.CursorForm{Layout: utcLayout, UTC: true}, local: true} // TIMESTAMP WITH LOCAL TIME ZONE
@@ -84,7 +83,7 @@ func (k timeKind) appendCursor(dst, text []byte, loc *time.Location) ([]byte, ti
 	text = bytes.TrimPrefix(text, []byte(" "))
 	size := len(wallLayout)
 	if k == timeDate {
-		size = len(dateLayout)
+		size = len(time.DateTime)
 	}
 	if len(text) < size || !source.IsWallText(text[:size]) { // as a year before Christ is not
 		return dst, time.Time{}, false

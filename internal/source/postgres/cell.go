@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/hex"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -78,7 +79,7 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 // appendTime changes "2026-03-29 01:30:00.5+00" to "2026-03-29T01:30:00.5Z" and
 // leaves infinity and the years BC as they are.
 func appendTime(b *source.Builder, i int, text []byte) {
-	const date = len(dateLayout)
+	const date = len(time.DateOnly)
 	if len(text) <= date || text[date] != ' ' || text[len(text)-1] == 'C' {
 		b.TextBytes(i, text)
 		return

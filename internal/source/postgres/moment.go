@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/source"
 )
 
 // Timestamps travel as numbers, everything else as text: writing one costs the
@@ -87,7 +89,7 @@ func appendReading(dst []byte, moment int64) []byte {
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
 	micros := t.Nanosecond() / int(time.Microsecond)
-	text := [len(cursorLayout)]byte([]byte(cursorLayout))
+	text := [len(source.MicroLayout)]byte([]byte(source.MicroLayout))
 	putPair(text[0:2], year/100)
 	putPair(text[2:4], year%100)
 	putPair(text[5:7], int(month))

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/observerd/observerd/internal/source"
 )
@@ -9,15 +10,10 @@ import (
 // timeKind is the type of a timestamp column.
 type timeKind struct{ source.CursorForm }
 
-const (
-	cursorLayout = source.MicroLayout
-	dateLayout   = source.DateLayout
-)
-
 var (
-	timeUTC  = timeKind{source.CursorForm{Layout: cursorLayout, UTC: true}} // timestamp with time zone
-	timeWall = timeKind{source.CursorForm{Layout: cursorLayout}}            // timestamp without time zone
-	timeDate = timeKind{source.CursorForm{Layout: dateLayout}}              // date
+	timeUTC  = timeKind{source.CursorForm{Layout: source.MicroLayout, UTC: true}} // timestamp with time zone
+	timeWall = timeKind{source.CursorForm{Layout: source.MicroLayout}}            // timestamp without time zone
+	timeDate = timeKind{source.CursorForm{Layout: time.DateOnly}}                 // date
 )
 
 func timeKindOf(c source.Column, k kind) (timeKind, error) {
@@ -37,7 +33,7 @@ func timeKindOf(c source.Column, k kind) (timeKind, error) {
 // after 9999.
 func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
 	if k == timeDate {
-		return append(dst, text...), len(text) == len(dateLayout) && source.IsWallText(text)
+		return append(dst, text...), len(text) == len(time.DateOnly) && source.IsWallText(text)
 	}
 	if k == timeUTC {
 		zone := len(text) - len("+00")

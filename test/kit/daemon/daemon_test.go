@@ -34,7 +34,7 @@ func build(t *testing.T) string {
 func configured(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	warehouse, err := sample.Open(t.Context(), filepath.Join(folder, "warehouse.db"))
+	warehouse, err := sample.Open(t.Context(), filepath.Join(folder, "warehouse.db"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

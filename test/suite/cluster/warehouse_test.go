@@ -20,7 +20,7 @@ type warehouse struct{ url string }
 func openWarehouse(t *testing.T) warehouse {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "warehouse.db")
-	w, err := sample.Open(t.Context(), path)
+	w, err := sample.Open(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

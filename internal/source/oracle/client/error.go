@@ -180,12 +180,7 @@ func (e *Error) Error() string {
 // where it does.
 func (e *Error) Class() observer.Class { return classOfCode(e.root()) }
 
-func (e *Error) root() int {
-	if e.Cause != 0 {
-		return e.Cause
-	}
-	return e.Code
-}
+func (e *Error) root() int { return cmp.Or(e.Cause, e.Code) }
 
 // Spoils reports whether the session may be of no more use after the refusal.
 // Only refusals that are known to be about one statement leave it as it was.

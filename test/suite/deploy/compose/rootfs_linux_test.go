@@ -154,7 +154,7 @@ func (r *rootfs) protect(t *testing.T) {
 func (r *rootfs) stock(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, r.workdir, "warehouse.db")
-	warehouse, err := sample.Open(t.Context(), path)
+	warehouse, err := sample.Open(t.Context(), path, 0)
 	must(t, err)
 	must(t, warehouse.Close())
 	files, err := filepath.Glob(path + "*")

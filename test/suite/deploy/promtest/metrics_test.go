@@ -137,7 +137,7 @@ func build(t *testing.T) (binary string) {
 func moving(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "warehouse.db")
-	warehouse, err := sample.Open(t.Context(), path)
+	warehouse, err := sample.Open(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
