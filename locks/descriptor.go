@@ -84,9 +84,7 @@ func (d Descriptor) String() string {
 
 // Key returns what is locked: the subject and the resources, escaped as in
 // [Descriptor.String].
-func (d Descriptor) Key() string {
-	return join(append([]string{d.Subject}, d.Resources...))
-}
+func (d Descriptor) Key() string { return join(append([]string{d.Subject}, d.Resources...)) }
 
 // Parse reads the text of a descriptor, as [Descriptor.String] writes it, or a name without a
 // colon, which stands for [Name] of it. The TTL, which is not in it, is 0: that means [DefaultTTL]. The error is a [*DescriptorError]. Whether

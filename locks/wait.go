@@ -110,9 +110,7 @@ func Retry(pauses Pauses) Option {
 // StealStale waits until the lease is over that was found first, and tries again once: it
 // gets the lock of a holder that has died, and does not wait for one that lives. Despite its
 // name it takes the lock from nobody who lives and renews it; see [Manager.Steal] for that.
-func StealStale() Option {
-	return acquireOption(func(w *waiting) { w.stale, w.wrong = true, nil })
-}
+func StealStale() Option { return acquireOption(func(w *waiting) { w.stale, w.wrong = true, nil }) }
 
 // Priority puts the caller before all who wait with a lesser one, and behind those with a
 // greater. Without it the priority is 0. It is between -1000 and 1000; one that is not

@@ -102,9 +102,7 @@ func renamed(cmd *cobra.Command, former, now string) {
 }
 
 // oneMore is what the database is asked for, to see that there are more than the limit.
-func oneMore(limit int) int {
-	return fn.Either(limit == 0, 0, limit+1)
-}
+func oneMore(limit int) int { return fn.Either(limit == 0, 0, limit+1) }
 
 // limited returns the rows that are listed, and says on stderr that there are more.
 func limited[T any](c *cli, limit int, rows []T) []T {
@@ -160,9 +158,7 @@ func (c *cli) painter() painter {
 }
 
 // colored is stdout for a table with colors, which escapes its cells.
-func (c *cli) colored() io.Writer {
-	return fn.Either(bool(c.painter()), asIs(c.stdout), c.stdout)
-}
+func (c *cli) colored() io.Writer { return fn.Either(bool(c.painter()), asIs(c.stdout), c.stdout) }
 
 // color is the parameter of a terminal's sequence. All have one length, so that cells of
 // any color are aligned.

@@ -327,9 +327,7 @@ func wentBackSection(r status.Report) section {
 
 // oneLine keeps a text from breaking a table, and a terminal from obeying it:
 // keys and messages are written by others.
-func oneLine(text string) string {
-	return escaped(strings.Join(strings.Fields(text), " "))
-}
+func oneLine(text string) string { return escaped(strings.Join(strings.Fields(text), " ")) }
 
 func (c observerCommands) show() *cobra.Command {
 	cmd := &cobra.Command{

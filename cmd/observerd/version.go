@@ -76,9 +76,7 @@ func commit() string {
 }
 
 // commitDate is the linker's date of the commit, else Go's.
-func commitDate() string {
-	return cmp.Or(committed, notes()["vcs.time"], unknown)
-}
+func commitDate() string { return cmp.Or(committed, notes()["vcs.time"], unknown) }
 
 // notes are the settings of the build that Go has noted in the binary.
 func notes() map[string]string {

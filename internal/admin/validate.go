@@ -126,9 +126,7 @@ func (v Validation) NotReady() (subjects []string) {
 }
 
 // Warnings counts the findings that do not stand in the way.
-func (v Validation) Warnings() int {
-	return len(fn.Only(v.Findings, Finding.isWarning))
-}
+func (v Validation) Warnings() int { return len(fn.Only(v.Findings, Finding.isWarning)) }
 
 // Validate connects to the coordination database, to the source of every enabled
 // observer, to every sink and to every lock provider. It creates and changes nothing in them. An account that the nodes

@@ -175,9 +175,7 @@ type Error struct {
 }
 
 // Error has one line for each mistake.
-func (e *Error) Error() string {
-	return strings.Join(fn.Each(e.Problems, Problem.String), "\n")
-}
+func (e *Error) Error() string { return strings.Join(fn.Each(e.Problems, Problem.String), "\n") }
 
 // Is makes errors.Is(err, fs.ErrPermission) true when nothing is wrong but
 // that files may not be read: then rights have to be given, not keys written. It

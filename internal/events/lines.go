@@ -40,9 +40,7 @@ func (l *Lines) Widen(batch []Event) {
 }
 
 // AppendHeading appends the names of the columns, without a line end.
-func (l *Lines) AppendHeading(dst []byte) []byte {
-	return l.appendRow(dst, lineHeadings[:])
-}
+func (l *Lines) AppendHeading(dst []byte) []byte { return l.appendRow(dst, lineHeadings[:]) }
 
 // Append appends an event, without a line end.
 func (l *Lines) Append(dst []byte, e *Event) []byte {

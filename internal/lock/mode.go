@@ -44,6 +44,4 @@ func (m Mode) Conflicts(other Mode) bool {
 }
 
 // Covers reports whether a holder in this mode may do all that the other one allows.
-func (m Mode) Covers(other Mode) bool {
-	return m == other || m.Alone() || other == Intent
-}
+func (m Mode) Covers(other Mode) bool { return m == other || m.Alone() || other == Intent }

@@ -22,9 +22,7 @@ func (in *input) instant(of time.Time) time.Time {
 
 // latest is the instant after which a row lies in the source's future. The source's clock
 // has gone on since the horizon was read.
-func (in *input) latest() time.Time {
-	return in.sourceNow().Add(ahead + time.Since(in.horizonAt))
-}
+func (in *input) latest() time.Time { return in.sourceNow().Add(ahead + time.Since(in.horizonAt)) }
 
 // instants are the earliest and the latest instant with the reading of t in its zone.
 // Package time returns either for a reading.

@@ -156,9 +156,7 @@ func (f KeyForm) isOf(key []KeyColumn) bool {
 
 // rehashed reports whether other columns of the key are hashed, or by another key: the
 // same rows have other keys then.
-func (f KeyForm) rehashed(now []KeyColumn) bool {
-	return !slices.Equal(hashes(f), hashes(now))
-}
+func (f KeyForm) rehashed(now []KeyColumn) bool { return !slices.Equal(hashes(f), hashes(now)) }
 
 // hashes are the hashed columns, each with its key.
 func hashes(columns []KeyColumn) (found []string) {

@@ -148,9 +148,7 @@ func (s Spec) withDefaults() Spec {
 }
 
 // readsAll reports whether each reading is of all rows.
-func (s Spec) readsAll() bool {
-	return s.Detect == DetectSnapshot || s.Query.Timestamp == ""
-}
+func (s Spec) readsAll() bool { return s.Detect == DetectSnapshot || s.Query.Timestamp == "" }
 
 // validate reports every mistake at once. It expects the defaults to be set.
 func (s Spec) validate() error {

@@ -50,9 +50,7 @@ func NamePrimaryKey(err error, q observer.Query, look func() ([]string, error)) 
 }
 
 // Fault is the error as a source returns it: a query that cannot work.
-func (e *MissingError) Fault() error {
-	return &observer.Fault{Class: observer.ClassQuery, Err: e}
-}
+func (e *MissingError) Fault() error { return &observer.Fault{Class: observer.ClassQuery, Err: e} }
 
 // Missing says that a table or a column, in a table or a query, is not among the names.
 func Missing(kind, name, in string, names []string) *MissingError {

@@ -316,6 +316,4 @@ func (s Selection) TimestampName() string {
 }
 
 // Quote writes an identifier as PostgreSQL, SQLite and Oracle read it.
-func Quote(name string) string {
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-}
+func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

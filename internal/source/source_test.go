@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,7 +26,7 @@ func TestNearest(t *testing.T) {
 		"ordres": {"orders"}, "Orders": {"orders"}, "order_line": {"order_lines", "orders", "ORDERS_OLD"},
 		"inventroy": {"inventory"}, "x": nil, "zzzzzzzz": nil,
 	} {
-		if got := source.Nearest(name, names); !reflect.DeepEqual(got, want) {
+		if got := source.Nearest(name, names); !slices.Equal(got, want) {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}

@@ -344,9 +344,7 @@ func (w Statements) qualified(name string) string { return "q." + w.Quote(name) 
 
 // Subquery puts a configured SELECT in parentheses. The line break ends a
 // comment on its last line; a closing semicolon is dropped.
-func Subquery(sql string) string {
-	return "(" + strings.TrimRight(sql, "; \t\r\n") + "\n)"
-}
+func Subquery(sql string) string { return "(" + strings.TrimRight(sql, "; \t\r\n") + "\n)" }
 
 // Lateral names expressions over a row. OFFSET 0 keeps the server from putting them
 // where they are named. It costs half a microsecond a row.

@@ -84,9 +84,7 @@ type acquired struct {
 }
 
 // scan returns where the columns of an acquisition go.
-func (a *acquired) scan() []any {
-	return []any{&a.fence, &a.expired, &a.released, &a.node}
-}
+func (a *acquired) scan() []any { return []any{&a.fence, &a.expired, &a.released, &a.node} }
 
 // acquisition acquires all locks or none. The error is [sqldb.ErrHeld] when another has one
 // of them, and a [refusedError] where that is not the first.

@@ -171,9 +171,7 @@ func (k Kinds) Of(scheme string) (Kind, bool) {
 }
 
 // harmless reports whether a parameter holds no secret.
-func (k Kind) harmless(name string) bool {
-	return slices.Contains(k.Harmless, k.parameter(name))
-}
+func (k Kind) harmless(name string) bool { return slices.Contains(k.Harmless, k.parameter(name)) }
 
 // parameter is the name of a parameter as Harmless has it.
 func (k Kind) parameter(name string) string {

@@ -232,9 +232,7 @@ func wellFormed(text []byte) bool {
 }
 
 // firstColumn is the first column that is not blank, in characters.
-func firstColumn(line []byte) int {
-	return len(line) - len(bytes.TrimLeft(line, " \t")) + 1
-}
+func firstColumn(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " \t")) + 1 }
 
 // lineReader returns one line at a time and counts them.
 type lineReader struct {

@@ -14,9 +14,7 @@ func Position(n *yaml.Node) Origin {
 }
 
 // IsNull reports whether a node has no value.
-func IsNull(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
-}
+func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 // Child returns the value of a key of a mapping, or an empty node.
 func Child(n *yaml.Node, key string) *yaml.Node {

@@ -175,9 +175,7 @@ func (r *Report) OK(keys ...string) bool {
 }
 
 // Where is the place at which a key was set, for a mention in another mistake.
-func (r *Report) Where(key string) string {
-	return r.problem(r.OriginOf(key), "", "").where()
-}
+func (r *Report) Where(key string) string { return r.problem(r.OriginOf(key), "", "").where() }
 
 // Problem is one mistake, or one thing worth a warning.
 type Problem struct {

@@ -81,9 +81,7 @@ func unescape(part string) string {
 }
 
 // escape writes a part of a descriptor as its text does.
-func escape(part string) string {
-	return strings.NewReplacer(":", "%3A", "%", "%25").Replace(part)
-}
+func escape(part string) string { return strings.NewReplacer(":", "%3A", "%", "%25").Replace(part) }
 
 // legacy is the key of an older system.
 type legacy struct {

@@ -131,9 +131,7 @@ func unavailableCode(code int) bool {
 }
 
 // connectionLost reports whether pgx lost the connection.
-func connectionLost(err error) bool {
-	return pgconn.Timeout(err) || isClosed(err)
-}
+func connectionLost(err error) bool { return pgconn.Timeout(err) || isClosed(err) }
 
 func isClosed(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
