@@ -11,7 +11,7 @@ type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, P
 
 // Turn joins by the parameters alone, which takes less time to plan. Streams counts rows as
 // unread where a poll ended behind its source, or within a reading of all rows. TakeTurn and
-// NoteStream are on the disk with the release that follows them.
+// NoteStream are on the disk with the release that follows them, at the latest.
 var turnTexts = turnSQL{
 	Turn: `
 SELECT {now}, s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,

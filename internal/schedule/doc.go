@@ -28,9 +28,10 @@
 // came, or are skipped when their next tick is due.
 //
 // Rotation spreads the work and avoids contention for the lock. No promise depends on it;
-// where the first three are dead and nobody knows yet, a turn may be missed. That a turn is taken once depends on the lock and on the second look, under
-// it; that a stale holder writes nothing depends on the fence. So nodes that
-// disagree about which nodes live, or whose clocks differ, do no harm.
+// where the first three nodes are dead and nobody knows yet, a turn may be missed. That a
+// turn is taken once depends on the lock and on the second look, under it; that a stale
+// holder writes nothing depends on the fence. So nodes that disagree about which nodes
+// live, or whose clocks differ, do no harm.
 //
 // Failures:
 //   - A node dies: its rank is skipped after a grace, or at once when its death was

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// MicroLayout is a layout of cursors. Those have a fixed width: the order of the texts is that of the times.
+// MicroLayout is a layout of cursors. These have a fixed width: the order of the texts is that
+// of the times.
 const MicroLayout = time.DateTime + ".000000"
 
 // CursorForm is how the timestamps of a column are written as cursors.
