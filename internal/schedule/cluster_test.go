@@ -244,6 +244,7 @@ func TestManyNodesLeaveTurnsToTheFirst(t *testing.T) {
 			nodes = append(nodes, start(t, db, fmt.Sprintf("n%02d", i), only("order"), every(time.Second)))
 		}
 		settle()
+		pass(time.Second / 2)
 		looked := func() (n int) {
 			for _, node := range nodes {
 				n += node.db.looked()
@@ -256,7 +257,6 @@ func TestManyNodesLeaveTurnsToTheFirst(t *testing.T) {
 		if n := looked() - looks; n > 800 { // Of each turn those of the first three, a second one under the lock, and a fifth of the others'.
 			t.Errorf("%d looks at 100 turns", n)
 		}
-		pass(time.Second / 2)
 		for _, n := range nodes[5:9] {
 			n.crash()
 		}
@@ -309,6 +309,7 @@ func TestAbleNodesStandBehindOthers(t *testing.T) {
 					return n
 				}
 				settle()
+				pass(2600 * time.Millisecond) // Behind the polls of a tick, and before the next, of each interval.
 				before := polls()
 				pass(60 * test.often)
 				equal(t, "polls", polls()-before, 60)
