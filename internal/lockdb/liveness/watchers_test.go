@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 const (
@@ -38,7 +39,7 @@ func TestNodesBehindTheWatchersRest(t *testing.T) {
 		{"one has another configuration", func() { execute(`UPDATE obs_node SET config_hash = 'other' WHERE boot_id = 'boot-1'`) }, [5]int{looks, looks, looks, looks, 1}},
 		{"it has ours again", func() { execute(`UPDATE obs_node SET config_hash = ''`) }, [5]int{looks, looks, looks, 1, 1}},
 		// A look that finds somebody absent is followed by another one.
-		{"one has died", func() { _ = nodes[1].vanish(t.Context()) }, [5]int{looks, -1, looks, looks, looks}},
+		{"one has died", func() { die(t, db, nodes[1]) }, [5]int{looks, -1, looks, looks, looks}},
 		{"it is forgotten", func() { execute(`DELETE FROM obs_node WHERE boot_id = 'boot-2'`) }, [5]int{looks, -1, looks, looks, 1}},
 		{"a lease of another is left", func() {
 			execute(`INSERT INTO int_lock (lock_key, region, client_id, created_date) VALUES ('k', 'DEFAULT', 'term', now())`)
@@ -92,11 +93,7 @@ func TestRestingNodeSeesTheDeathOfAllWatchers(t *testing.T) {
 	if n := look(); n != 0 {
 		t.Fatalf("%d nodes are absent", n)
 	}
-	for _, p := range nodes[:watchers] {
-		if err := p.vanish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	die(t, db, nodes[:watchers]...)
 	if absent := look(); absent != 0 {
 		t.Errorf("a node that rests takes %d for absent", absent)
 	}
@@ -123,6 +120,26 @@ func nodesOf(t *testing.T, db *sqldb.DB, n int) []*SessionPresence {
 		}
 	}
 	return nodes
+}
+
+// die ends the sessions of nodes, and waits until the server has ended them, too.
+func die(t *testing.T, db *sqldb.DB, nodes ...*SessionPresence) {
+	t.Helper()
+	var pids []string
+	for _, p := range nodes {
+		pids = append(pids, p.PID)
+		if err := p.vanish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waittest.Eventually(t, time.Minute, func() error {
+		var left int
+		err := db.Main.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE pid::text = ANY ($1)`, pids).Scan(&left)
+		if err == nil && left > 0 {
+			err = fmt.Errorf("%d sessions are left", left)
+		}
+		return err
+	})
 }
 
 func countOf(t *testing.T, p *SessionPresence) (n int) {
