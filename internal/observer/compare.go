@@ -25,8 +25,8 @@ type comparer struct {
 	arrived atomic.Int64
 	// seen are the numbers of the live rows that the present statement has met.
 	seen bitmap
-	// unknown are the keys of the chunk that were not known before it. It is kept
-	// from one chunk to the next for its room alone.
+	// unknown are the keys of the chunk, and of those that it carries, that were not known
+	// before. Else it is kept from one chunk to the next for its room alone.
 	unknown map[string]struct{}
 	// room has the slices of the last chunk, once it was committed, for their room alone.
 	room Chunk
@@ -74,7 +74,9 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool)
 		return ch, len(b.rows), err
 	}
 	x := &comparison{comparer: c, known: known, guessing: guess}
-	clear(c.unknown)
+	if len(c.carried.Events) == 0 {
+		clear(c.unknown)
+	}
 	x.expect(len(b.rows) - len(known))
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
 		done++
@@ -196,7 +198,7 @@ func (c *comparison) add(r *row) bool {
 	if r.id == uuid.Nil {
 		r.identify(c.spec.Stream, c.cursor.Epoch)
 	}
-	o := Observed{Key: r.key, Hash: r.hash[:], Version: 1, Number: c.cursor.Rows + int64(len(c.chunk.New)) + 1}
+	o := Observed{Key: r.key, Hash: r.hash[:], Version: 1, Number: c.cursor.Rows + int64(len(c.carried.New)+len(c.chunk.New)) + 1}
 	c.chunk.New = append(c.chunk.New, o)
 	if c.spec.Detect != DetectNew {
 		c.seen.add(o.Number)

@@ -389,7 +389,7 @@ func TestSimulatedGenerations(t *testing.T) {
 	t.Parallel()
 	tally := simtest.Check(t, func(t *rapid.T, tally *simtest.Tally) {
 		s := keyed(t, observer.DetectSnapshot, func(s *observer.Spec) {
-			s.ChunkRows = rapid.IntRange(1, 10).Draw(t, "rows a chunk")
+			s.ChunkRows = rapid.IntRange(1, 20).Draw(t, "rows a chunk")
 			s.MaxChanged = rapid.IntRange(1, 10).Draw(t, "changes a poll")
 			s.MaxGone = 1
 			if rapid.Bool().Draw(t, "without a timestamp") {
@@ -397,7 +397,7 @@ func TestSimulatedGenerations(t *testing.T) {
 			}
 		})
 		s.src.Unordered = s.spec.Query.Timestamp == ""
-		keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[aAbB]{1,4}`), 1, 40, rapid.ID).Draw(t, "keys")
+		keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[aAbB]{1,4}`), 1, 60, rapid.ID).Draw(t, "keys")
 		s.src.Put("z", "stays") // An emptied table is refused.
 		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			for range rapid.IntRange(0, 5).Draw(t, "writes") {

@@ -57,6 +57,8 @@ type journal struct {
 	// committed is when that was, or when the poll began.
 	quiet     int
 	committed time.Time
+	// carried are changes that were compared and that the next commit writes, whatever it is for.
+	carried Chunk
 	// late says that the time of the poll is over, and that it goes on.
 	late bool
 	// instead replaces another's unfinished reading with the next commit: were it gone on with
@@ -212,6 +214,7 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	defer cancel()
 	ch.CommitID, ch.Before = uuid.New(), j.cursor
 	ch.Generation = cmp.Or(ch.Generation, j.instead)
+	ch.follow(j.carried)
 	ch.Advance(j.marks())
 	if j.sweep != nil {
 		ch.Sweep = j.sweep.step(len(ch.Events))
@@ -220,7 +223,7 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	if err != nil {
 		return fmt.Errorf("commit chunk: %w", err)
 	}
-	j.cursor, j.next, j.quiet, j.committed, j.instead = next, next, 0, time.Now(), nil
+	j.cursor, j.next, j.quiet, j.committed, j.instead, j.carried = next, next, 0, time.Now(), nil, Chunk{}
 	j.sweep.commit(ch.Sweep)
 	j.tellLogged(ch.Events)
 	j.stats.Chunks++

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -61,7 +62,7 @@ func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b
 	ch, done, err := c.compare(ctx, rows.part, b, guess)
 	if err == nil {
 		by.reach(b.rows[:done])
-		err = c.commitIfAny(ctx, rows.part, ch)
+		err = c.commitOrCarry(ctx, rows.part, b, ch)
 	} else {
 		err = c.countPoison(ctx, rows.batches, err)
 	}
@@ -101,6 +102,11 @@ func (c *comparer) endStatement(ctx context.Context, rows *reader, by reading) (
 	if err := rows.failure(ctx); err != nil {
 		return unfinished, c.keepQuiet(ctx, by, err)
 	}
+	if len(c.carried.Events) > 0 {
+		if err := c.commit(ctx, Chunk{}); err != nil {
+			return unfinished, err
+		}
+	}
 	how := by.end(ctx, rows, &c.seen)
 	if how == complete {
 		return how, nil
@@ -119,7 +125,8 @@ const (
 	// quietLongest bounds the time that marks wait for a commit, and rows for a full
 	// chunk.
 	quietLongest = 3 * time.Second
-	// quietLeast keeps the commits apart when a poll comes to its deadline.
+	// quietLeast keeps the commits apart when a poll comes to its deadline, and those of few
+	// changes in a reading of all rows.
 	quietLeast = 100 * time.Millisecond
 )
 
@@ -129,12 +136,50 @@ func patience(ctx context.Context) time.Duration {
 	return min(quietLongest, max(quietLeast, halfLeft(ctx, quietLongest)))
 }
 
-// commitIfAny commits a chunk that is worth it.
-func (c *comparer) commitIfAny(ctx context.Context, part Part, ch Chunk) error {
-	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !c.isOverdue(ctx, part) {
-		return context.Cause(ctx)
+// commitOrCarry commits a chunk that is worth it.
+func (c *comparer) commitOrCarry(ctx context.Context, part Part, b *batch, ch Chunk) error {
+	switch {
+	case c.mayCarry(b, ch):
+		c.carry(ch)
+	case len(ch.Events) > 0, len(ch.Dead) > 0, len(c.carried.Events) > 0, c.isOverdue(ctx, part):
+		return c.commit(ctx, ch)
 	}
-	return c.commit(ctx, ch)
+	return context.Cause(ctx)
+}
+
+// mayCarry reports whether the changes of a chunk can wait for those of the next: in a reading
+// of all rows, whose marks say nothing of what was compared, if the last commit was just now
+// and they are few beside the chunk. So no chunk is carried whose rows are all new.
+func (c *comparer) mayCarry(b *batch, ch Chunk) bool {
+	n := len(c.carried.Events) + len(ch.Events)
+	few := 10*n <= len(b.rows) && 10*(dataSize(c.carried)+dataSize(ch)) <= b.bytes
+	return n > 0 && len(ch.Dead) == 0 && few && c.spec.readsAll() && time.Since(c.committed) < quietLeast
+}
+
+func dataSize(ch Chunk) (n int) {
+	for i := range ch.Events {
+		n += len(ch.Events[i].Data)
+	}
+	return n
+}
+
+// carry keeps the changes of a chunk for the next commit, in copies, as the chunk refers to
+// all of its rows.
+func (c *comparer) carry(ch Chunk) {
+	c.carried.New = appendCopies(c.carried.New, ch.New)
+	c.carried.Changed = appendCopies(c.carried.Changed, ch.Changed)
+	for _, e := range ch.Events {
+		e.Data = bytes.Clone(e.Data)
+		c.carried.Events = append(c.carried.Events, e)
+	}
+}
+
+func appendCopies(to, from []Observed) []Observed {
+	for _, o := range from {
+		o.Hash = bytes.Clone(o.Hash)
+		to = append(to, o)
+	}
+	return to
 }
 
 // isOverdue counts a chunk without a change, and reports whether its marks are to be
@@ -174,15 +219,25 @@ func (c *comparer) keepQuiet(ctx context.Context, by reading, failure error) err
 
 // nextBatch waits for a batch; nil means that there are no more. After a while it
 // commits the marks and asks the reader for the rows that it has: a chunk may take
-// longer to become full than a poll may.
+// longer to become full than a poll may. Changes that are carried do not wait so long.
 func (c *comparer) nextBatch(ctx context.Context, r *reader) (*batch, error) {
 	for {
-		overdue := time.NewTimer(patience(ctx))
+		carrying, longest := len(c.carried.Events) > 0, patience(ctx)
+		if carrying {
+			longest = quietLeast - time.Since(c.committed)
+		}
+		overdue := time.NewTimer(longest)
 		select {
 		case b := <-r.batches:
 			overdue.Stop()
 			return b, nil
 		case <-overdue.C:
+		}
+		if carrying {
+			if err := c.commit(ctx, Chunk{}); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		r.hurry.Store(true)
 		if err := c.commitQuiet(ctx, r.by); err != nil {

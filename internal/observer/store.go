@@ -179,6 +179,16 @@ type Chunk struct {
 	Refused bool
 }
 
+// follow puts the changes of another chunk before those of this one.
+func (ch *Chunk) follow(before Chunk) {
+	if len(before.Events) == 0 {
+		return
+	}
+	ch.New = append(before.New, ch.New...)
+	ch.Changed = append(before.Changed, ch.Changed...)
+	ch.Events = append(before.Events, ch.Events...)
+}
+
 // Advance sets After to the marks, and counts on from Before by what the chunk holds. The
 // store sets DefinedAt.
 func (ch *Chunk) Advance(marks Cursor) {
