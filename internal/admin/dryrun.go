@@ -229,8 +229,8 @@ func (blank) Cursor(_ context.Context, stream string) (observer.Cursor, error) {
 	return observer.Cursor{Stream: stream}, nil
 }
 
-func (blank) Observed(context.Context, observer.Cursor, []string) (map[string]observer.Observed, error) {
-	return map[string]observer.Observed{}, nil
+func (blank) Observed(_ context.Context, _ observer.Cursor, keys []string) ([]observer.Observed, error) {
+	return make([]observer.Observed, len(keys)), nil
 }
 
 func (blank) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {

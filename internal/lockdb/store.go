@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
@@ -24,15 +22,13 @@ type Store struct {
 	sql   *sqldb.Statements[partSQL]
 	grant lock.Grant
 	// peek leaves the database as it is.
-	peek bool
-	// found and missing are those of the last look-up, kept for their room.
-	found   map[string]observer.Observed
-	missing map[string]struct{}
+	peek  bool
+	known matches // of the last look-up, kept for its room
 }
 
 // Store binds the database to a lease.
 func (db *DB) Store(g lock.Grant) *Store {
-	return &Store{node: db, db: db.db, sql: db.sql, grant: g, found: make(map[string]observer.Observed), missing: make(map[string]struct{})}
+	return &Store{node: db, db: db.db, sql: db.sql, grant: g}
 }
 
 // Peek returns a store that can only be read, for a dry run: the cursor of a
@@ -87,35 +83,28 @@ func (s *Store) create(ctx context.Context, stream string) error {
 }
 
 // Observed implements [observer.Store]. Its error is [observer.ErrConflict] when
-// the cursor has changed since the caller read it: the observed rows may have too. The result
-// is valid until the next call.
-func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
-	found, missing := s.found, s.missing
-	clear(found)
+// the cursor has changed since the caller read it: the observed rows may have too.
+func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) ([]observer.Observed, error) {
+	known := &s.known
+	known.reset(keys)
 	if c.Rows == 0 {
-		return found, nil // Nothing was observed of this stream yet.
-	}
-	clear(missing)
-	for _, key := range keys {
-		missing[key] = struct{}{}
-	}
-	note := func(o observer.Observed) {
-		if _, asked := missing[o.Key]; asked {
-			found[o.Key] = o
-			delete(missing, o.Key)
-		}
+		return known.rows, nil // Nothing was observed of this stream yet.
 	}
 	if len(keys) >= rangeLeast && ascend(keys) {
-		err := s.observed(ctx, c, s.sql.SQL().Store.Between, note, keys[0], keys[len(keys)-1], 2*len(keys))
-		if err != nil || len(missing) == 0 {
-			return found, err
+		err := s.observed(ctx, c, s.sql.SQL().Store.Between, known.note, keys[0], keys[len(keys)-1], 2*len(keys))
+		if err != nil {
+			return nil, err
 		}
 	}
-	list, err := s.db.List(slices.Collect(maps.Keys(missing)))
+	missing := known.missing()
+	if len(missing) == 0 {
+		return known.rows, nil
+	}
+	list, err := s.db.List(missing)
 	if err != nil {
 		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
 	}
-	return found, s.observed(ctx, c, s.sql.SQL().Store.Observed, note, list)
+	return known.rows, s.observed(ctx, c, s.sql.SQL().Store.Observed, known.note, list)
 }
 
 // rangeLeast is how many keys that ascend are first looked for in the range between the first

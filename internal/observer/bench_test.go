@@ -116,8 +116,12 @@ func (s *sinkStore) Cursor(context.Context, string) (observer.Cursor, error) {
 	return observer.Cursor{Rows: n, Live: n}, nil
 }
 
-func (s *sinkStore) Observed(context.Context, observer.Cursor, []string) (map[string]observer.Observed, error) {
-	return s.known, nil
+func (s *sinkStore) Observed(_ context.Context, _ observer.Cursor, keys []string) ([]observer.Observed, error) {
+	known := make([]observer.Observed, len(keys))
+	for i, key := range keys {
+		known[i] = s.known[key]
+	}
+	return known, nil
 }
 
 func (*sinkStore) Live(context.Context, observer.Cursor, string, func(observer.Observed) error) error {

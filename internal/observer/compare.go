@@ -51,20 +51,20 @@ func (b *budget) take() bool {
 type comparison struct {
 	*comparer
 	chunk Chunk
-	known map[string]Observed
-	// guessing takes all rows for new. Where a key is there twice, the commit refuses that.
-	guessing bool
+	// known is what is known of each row; nil where all of them are taken for new. A key that
+	// is there twice is refused by the commit then.
+	known []Observed
 	// deadAgain says which of chunk.Dead an earlier poll may have read already.
 	deadAgain []bool
 }
 
 // compare makes a chunk of a batch. It stops at the first row that would
-// exceed MaxChanged: done is how many come before that. guess is [comparison.guessing].
+// exceed MaxChanged: done is how many come before that. guess takes all rows for new.
 func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool) (ch Chunk, done int, err error) {
 	if ctx.Err() != nil {
 		return ch, len(b.rows), context.Cause(ctx)
 	}
-	var known map[string]Observed
+	var known []Observed
 	if !guess {
 		if known, err = c.st.Observed(ctx, c.cursor, b.keys); err != nil {
 			return ch, len(b.rows), failed(ctx, "read observed rows", err)
@@ -73,12 +73,12 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool)
 	if err := c.refuseShared(ctx, b.rows, known); err != nil {
 		return ch, len(b.rows), err
 	}
-	x := &comparison{comparer: c, known: known, guessing: guess}
+	x := &comparison{comparer: c, known: known}
 	if len(c.carried.Events) == 0 {
 		clear(c.unknown)
 	}
-	x.expect(len(b.rows) - len(known))
-	for done < len(b.rows) && x.observe(&b.rows[done]) {
+	x.expect(b.rows)
+	for done < len(b.rows) && x.observe(&b.rows[done], x.knownOf(done)) {
 		done++
 	}
 	if guess && len(x.chunk.Dead) > 0 {
@@ -95,16 +95,16 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch, guess bool)
 
 // refuseShared makes poison again of the rows that were it for their key, and that this poll
 // reads without the row that has it: they would be changes of that.
-func (c *comparer) refuseShared(ctx context.Context, rows []row, known map[string]Observed) error {
-	if c.spec.Detect == DetectNew || c.spec.readsAll() {
+func (c *comparer) refuseShared(ctx context.Context, rows []row, known []Observed) error {
+	if known == nil || c.spec.Detect == DetectNew || c.spec.readsAll() {
 		return nil
 	}
 	var again []*row
 	var dead []Dead
 	for i := range rows {
 		r := &rows[i]
-		old, ok := known[r.key]
-		if !ok || old.Gone || r.err != nil || !c.readBefore(r) {
+		old := &known[i]
+		if old.Version == 0 || old.Gone || r.err != nil || !c.readBefore(r) {
 			continue
 		}
 		if r.hashData(); !bytes.Equal(old.Hash, r.hash[:]) {
@@ -128,12 +128,25 @@ func (c *comparer) refuseShared(ctx context.Context, rows []row, known map[strin
 
 func notUnique(s Spec) string { return keyColumns(s) + " is not unique" }
 
-// expect makes room for that many new rows at once.
-func (c *comparison) expect(n int) {
+// knownOf is what is known of the i-th row; the zero value for nothing.
+func (c *comparison) knownOf(i int) (o Observed) {
+	if c.known != nil {
+		o = c.known[i]
+	}
+	return o
+}
+
+// expect makes room for all new rows at once.
+func (c *comparison) expect(rows []row) {
+	n := len(rows)
+	for i := range c.known {
+		if c.known[i].Version > 0 {
+			n--
+		}
+	}
 	if limit := c.spec.MaxChanged; limit > 0 {
 		n = min(n, limit)
 	}
-	n = max(0, n)
 	c.chunk.New, c.chunk.Events = slices.Grow(c.room.New[:0], n), slices.Grow(c.room.Events[:0], n)
 	c.room = Chunk{}
 	if c.unknown == nil {
@@ -141,10 +154,10 @@ func (c *comparison) expect(n int) {
 	}
 }
 
-// observe compares one row; false means that it has changed and that the poll
-// must not take more changed rows.
-func (c *comparison) observe(r *row) bool {
-	old, known := c.known[r.key]
+// observe compares one row with what is known of it; false means that it has changed and
+// that the poll must not take more changed rows.
+func (c *comparison) observe(r *row, old Observed) bool {
+	known := old.Version > 0
 	switch {
 	case r.err != nil:
 		c.poison(r, r.err.Error())
@@ -155,7 +168,7 @@ func (c *comparison) observe(r *row) bool {
 	case r.key == "":
 		c.poison(r, keyColumns(c.spec)+" is empty")
 		return true
-	case c.guessing || !known && c.isFirst(r.key):
+	case !known && (c.known == nil || c.isFirst(r.key)):
 		return c.add(r)
 	case c.spec.Detect == DetectNew:
 		if !known {

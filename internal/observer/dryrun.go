@@ -2,7 +2,6 @@ package observer
 
 import (
 	"context"
-	"maps"
 	"slices"
 )
 
@@ -32,19 +31,17 @@ func (d *dryRun) Cursor(ctx context.Context, stream string) (Cursor, error) {
 	return d.Store.Cursor(ctx, stream)
 }
 
-func (d *dryRun) Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error) {
-	known := make(map[string]Observed, len(keys))
-	var ask []string
-	for _, key := range keys {
-		if o, ok := d.rows[key]; ok {
-			known[key] = o
-			continue
-		}
-		ask = append(ask, key)
+func (d *dryRun) Observed(ctx context.Context, c Cursor, keys []string) ([]Observed, error) {
+	known, err := d.Store.Observed(ctx, c, keys)
+	if err != nil {
+		return nil, err
 	}
-	below, err := d.Store.Observed(ctx, c, ask)
-	maps.Copy(known, below)
-	return known, err
+	for i, key := range keys {
+		if o, ok := d.rows[key]; ok {
+			known[i] = o
+		}
+	}
+	return known, nil
 }
 
 // Live visits all rows, whatever the key: those that were found before are gone.

@@ -71,7 +71,7 @@ type cancelling struct {
 	cancel func()
 }
 
-func (c cancelling) Observed(ctx context.Context, cur observer.Cursor, keys []string) (map[string]observer.Observed, error) {
+func (c cancelling) Observed(ctx context.Context, cur observer.Cursor, keys []string) ([]observer.Observed, error) {
 	defer c.cancel()
 	return c.Store.Observed(ctx, cur, keys)
 }

@@ -303,8 +303,5 @@ func (r *reader) add(b *batch, from *Row) {
 	}
 	b.rows = append(b.rows, to)
 	b.bytes += len(to.key) + len(to.data)
-	// A poison row is looked up as well: it exists, so it is not gone.
-	if to.key != "" {
-		b.keys = append(b.keys, to.key)
-	}
+	b.keys = append(b.keys, to.key) // That of a poison row as well: it exists, so it is not gone.
 }

@@ -41,7 +41,7 @@ func (r *row) hashData() {
 	r.hash = [hashSize]byte(sum[:hashSize])
 }
 
-// batch is the rows of one chunk and the keys to look up for them.
+// batch is the rows of one chunk and their keys, to look them up.
 type batch struct {
 	rows  []row
 	keys  []string

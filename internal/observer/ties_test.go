@@ -230,7 +230,7 @@ type dawdling struct {
 	late func()
 }
 
-func (d *dawdling) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
+func (d *dawdling) Observed(ctx context.Context, c observer.Cursor, keys []string) ([]observer.Observed, error) {
 	known, err := d.Store.Observed(ctx, c, keys)
 	if d.at--; d.at == 0 {
 		d.late()

@@ -22,17 +22,15 @@ func (l *lease) Cursor(ctx context.Context, name string) (observer.Cursor, error
 	return l.db.Cursor(name), nil
 }
 
-func (l *lease) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
+func (l *lease) Observed(ctx context.Context, c observer.Cursor, keys []string) ([]observer.Observed, error) {
 	if err := l.db.begin(ctx, "observed"); err != nil {
 		return nil, err
 	}
 	l.db.mu.Lock()
 	defer l.db.mu.Unlock()
-	known := make(map[string]observer.Observed)
-	for _, key := range keys {
-		if o, ok := l.db.stream(c.Stream).observed[key]; ok {
-			known[key] = o
-		}
+	known := make([]observer.Observed, len(keys))
+	for i, key := range keys {
+		known[i] = l.db.stream(c.Stream).observed[key]
 	}
 	return known, nil
 }

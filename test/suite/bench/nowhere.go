@@ -18,8 +18,8 @@ func (nowhere) Cursor(_ context.Context, stream string) (observer.Cursor, error)
 }
 
 // Observed implements [observer.Store].
-func (nowhere) Observed(context.Context, observer.Cursor, []string) (map[string]observer.Observed, error) {
-	return map[string]observer.Observed{}, nil
+func (nowhere) Observed(_ context.Context, _ observer.Cursor, keys []string) ([]observer.Observed, error) {
+	return make([]observer.Observed, len(keys)), nil
 }
 
 // Buried implements [observer.Store].
