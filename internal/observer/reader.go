@@ -46,17 +46,16 @@ const (
 )
 
 // reader reads one statement ahead: while a batch is compared and committed, it
-// prepares the next one. Batches are not used again, because the store may still hold
-// data of them.
+// prepares the next one.
 type reader struct {
 	*input
 	by      reading
 	part    Part
 	rows    Rows
 	batches chan *batch
-	cancel  context.CancelFunc
-	data    arena
-	size    int // Rows in the last batch, for the capacity of the next.
+	// done are those of which nothing is needed any more, for their room.
+	done   chan *batch
+	cancel context.CancelFunc
 	// arrived is [comparer.arrived].
 	arrived *atomic.Int64
 	// from and first are the timestamp and the key at which the read began, order is that
@@ -97,7 +96,7 @@ func startReading(ctx context.Context, j *journal, by reading, arrived *atomic.I
 	}
 	r := &reader{
 		input: j.input, by: by, part: in.Part, rows: rows, arrived: arrived, from: in.From, first: in.Key, order: rows.KeyOrder(), epoch: j.cursor.Epoch,
-		mostlyPoison: j.looksMostlyPoison, batches: make(chan *batch), cancel: cancel,
+		mostlyPoison: j.looksMostlyPoison, batches: make(chan *batch), done: make(chan *batch, 1), cancel: cancel,
 	}
 	go r.run(reading)
 	return r, nil
@@ -209,8 +208,7 @@ func (r *reader) at(cursor, key string) position {
 }
 
 func (r *reader) send(ctx context.Context, b *batch) bool {
-	r.size = len(b.rows)
-	if !r.throttle(ctx, r.size) {
+	if !r.throttle(ctx, len(b.rows)) {
 		return false
 	}
 	select {
@@ -289,7 +287,22 @@ func (r *reader) isWanted(b *batch) bool {
 }
 
 func (r *reader) newBatch() *batch {
-	return &batch{rows: make([]row, 0, r.size), keys: make([]string, 0, r.size)}
+	select {
+	case b := <-r.done:
+		b.rows, b.keys, b.bytes = b.rows[:0], b.keys[:0], 0
+		b.data.reset()
+		return b
+	default:
+		return &batch{}
+	}
+}
+
+// reuse takes back a batch whose chunk was committed, or carried.
+func (r *reader) reuse(b *batch) {
+	select {
+	case r.done <- b:
+	default:
+	}
 }
 
 func (r *reader) add(b *batch, from *Row) {
@@ -297,7 +310,7 @@ func (r *reader) add(b *batch, from *Row) {
 		key:    from.Key,
 		cursor: from.Cursor,
 		time:   r.instant(from.Time),
-		data:   r.data.copy(from.Data),
+		data:   b.data.copy(from.Data),
 		asked:  from.Asked,
 		err:    from.Err,
 	}

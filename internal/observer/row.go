@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"time"
 
@@ -45,6 +46,7 @@ func (r *row) hashData() {
 type batch struct {
 	rows  []row
 	keys  []string
+	data  arena // of the rows
 	bytes int
 }
 
@@ -75,12 +77,15 @@ const (
 	largestBlock  = 256 << 10
 )
 
-// arena copies many small byte slices into few large ones. They are never
-// overwritten, so a copy is valid as long as it is referred to.
+// arena copies many small byte slices into few large ones.
 type arena struct {
-	free  []byte
-	block int // Size of the last one.
+	free   []byte
+	blocks [][]byte
+	used   int // of the blocks
 }
+
+// reset makes room of all that was copied.
+func (a *arena) reset() { a.free, a.used = nil, 0 }
 
 func (a *arena) copy(data []byte) []byte {
 	n := len(data)
@@ -88,14 +93,30 @@ func (a *arena) copy(data []byte) []byte {
 		return nil
 	}
 	if n > len(a.free) {
-		a.block = min(max(2*a.block, smallestBlock), largestBlock)
-		if n > a.block/4 {
-			return append([]byte(nil), data...)
+		if n > largestBlock/4 {
+			return bytes.Clone(data)
 		}
-		a.free = make([]byte, a.block)
+		a.free = a.block(n)
 	}
 	to := a.free[:n:n]
 	a.free = a.free[n:]
 	copy(to, data)
 	return to
+}
+
+// block is the next one, of at least so many bytes.
+func (a *arena) block(n int) []byte {
+	for ; a.used < len(a.blocks); a.used++ {
+		if b := a.blocks[a.used]; len(b) >= n {
+			a.used++
+			return b
+		}
+	}
+	size := smallestBlock
+	if a.used > 0 {
+		size = min(2*len(a.blocks[a.used-1]), largestBlock)
+	}
+	b := make([]byte, max(size, n))
+	a.blocks, a.used = append(a.blocks, b), a.used+1
+	return b
 }

@@ -52,6 +52,7 @@ func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch)
 		how = full
 	}
 	c.arrived.Add(1)
+	rows.reuse(b)
 	return how, by.keep(ctx, c.spec.StatementTime)
 }
 

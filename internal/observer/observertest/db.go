@@ -165,6 +165,7 @@ func (db *DB) begin(ctx context.Context, call string) error {
 
 // commit appends what was checked.
 func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
+	ch = copyOf(ch)
 	for i, e := range ch.Events {
 		e.Seq = s.cursor.LastSeq + int64(i) + 1
 		s.events = append(s.events, e)
@@ -181,8 +182,6 @@ func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 		s.refused[n] = ch.Refused
 	}
 	s.chunks = append(s.chunks, ch)
-	kept := &s.chunks[len(s.chunks)-1]
-	kept.New, kept.Events = slices.Clone(ch.New), slices.Clone(ch.Events)
 	if ch.Generation != nil {
 		s.generation = *ch.Generation
 		s.generation.Seen = slices.Clone(ch.Generation.Seen)
@@ -195,6 +194,23 @@ func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 	}
 	s.cursor = ch.After
 	return s.cursor
+}
+
+// copyOf is a chunk that shares nothing with the caller's, which is used again.
+func copyOf(ch observer.Chunk) observer.Chunk {
+	ch.New, ch.Changed, ch.Events, ch.Dead = slices.Clone(ch.New), slices.Clone(ch.Changed), slices.Clone(ch.Events), slices.Clone(ch.Dead)
+	for _, rows := range [][]observer.Observed{ch.New, ch.Changed} {
+		for i := range rows {
+			rows[i].Hash = slices.Clone(rows[i].Hash)
+		}
+	}
+	for i := range ch.Events {
+		ch.Events[i].Data = slices.Clone(ch.Events[i].Data)
+	}
+	for i := range ch.Dead {
+		ch.Dead[i].Raw = slices.Clone(ch.Dead[i].Raw)
+	}
+	return ch
 }
 
 // find is the place of a poison row; negative for one that is not there.
