@@ -41,7 +41,7 @@ func TestTurnsAreReadByIndex(t *testing.T) {
 		`ANALYZE obs_cursor`,
 	)
 	ids := []string{"orders-7", "orders-70", "orders-700"}
-	if p := explain(t, db, turnTexts.Streams, ids); strings.Contains(p, "Seq Scan") || !strings.Contains(p, "obs_cursor_stream_key") {
+	if p := explain(t, db, turnTexts.Streams, "order", ids); strings.Contains(p, "Seq Scan on obs_cursor") || !strings.Contains(p, "obs_cursor_stream_key") {
 		t.Errorf("the turns of observers are read as\n%s", p)
 	}
 }

@@ -49,7 +49,9 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
 	}
-	if ahead {
+	if !s.Held { // What the row says is of a lease that has ended.
+		s.Holder, s.HolderBoot = "", ""
+	} else if ahead {
 		t.node.Leases().Redate(ctx, r)
 	}
 	return s, nil
@@ -67,13 +69,20 @@ func (t *Turns) TakeTurn(ctx context.Context, g lock.Grant, taken turn.Taken) er
 	return nil
 }
 
-// Streams returns the turns of these observers. An observer that was never polled is
-// missing from the result. A pause whose time is over is cleared before Streams returns,
-// so that the commits of a poll are accepted.
+// Streams returns the turns of these observers, as [Turns.TurnAndStreams] does.
 func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
+	_, found, err := t.TurnAndStreams(ctx, "", ids)
+	return found, err
+}
+
+// TurnAndStreams returns when the type last had its turn, for the holder of its lock, and the
+// turns of these observers at the same time. An observer that was never polled is
+// missing from the result. A pause whose time is over is cleared before TurnAndStreams returns,
+// so that the commits of a poll are accepted.
+func (t *Turns) TurnAndStreams(ctx context.Context, typ string, ids []string) (last turn.State, found map[string]turn.Stream, err error) {
 	list, err := t.db.List(ids)
 	if err != nil {
-		return nil, fmt.Errorf("read the turns of observers: %w", err)
+		return last, nil, fmt.Errorf("read the turns of observers: %w", err)
 	}
 	found, over := make(map[string]turn.Stream, len(ids)), false
 	err = t.db.Query(ctx, "read the turns of observers", t.sql.SQL().Turn.Streams,
@@ -81,17 +90,22 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 			var s turn.Stream
 			var marked bool
 			var lag int64
-			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &marked, &s.Paused, sqldb.ScanTime(&s.PausedUntil), &s.Failures, &s.FailureClass, sqldb.ScanTime(&s.RetryAt),
+			var now time.Time
+			err := scan(&s.Stream, sqldb.ScanTime(&now), sqldb.ScanTime(&s.At), &marked, &s.Paused, sqldb.ScanTime(&s.PausedUntil), &s.Failures, &s.FailureClass, sqldb.ScanTime(&s.RetryAt),
 				sqldb.ScanTime(&s.OKAt), &lag, &s.Unread)
+			if s.Stream == "" {
+				last = turn.State{At: s.At, Now: now}
+				return err
+			}
 			over = over || marked && !s.Paused
 			s.Lag = time.Duration(lag) * time.Millisecond
 			found[s.Stream] = s
 			return err
-		}, list)
+		}, typ, list)
 	if err != nil || !over {
-		return found, err
+		return last, found, err
 	}
-	return found, t.db.InTx(ctx, "end the pauses that are over", func(tx *sql.Tx) error {
+	return last, found, t.db.InTx(ctx, "end the pauses that are over", func(tx *sql.Tx) error {
 		return endPauses(ctx, tx, t.sql.SQL(), t.node.name, list)
 	})
 }

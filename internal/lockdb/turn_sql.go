@@ -9,16 +9,18 @@ const pausedSQL = `(c.paused AND (c.paused_until IS NULL OR c.paused_until > {no
 // turnSQL are the statements of [Turns]. AddPoll is empty where NoteStream adds the poll too.
 type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, PollsOf string }
 
-// Turn joins by the parameters alone, which takes less time to plan. Streams counts rows as
-// unread where a poll ended behind its source, or within a reading of all rows. TakeTurn and
+// Turn joins by the parameters alone, which takes less time to plan. Streams has the turn of the
+// type as a row without a stream, and counts rows as unread where a poll ended behind its source,
+// or within a reading of all rows. TakeTurn and
 // NoteStream are on the disk with the release that follows them, at the latest.
 var turnTexts = turnSQL{
 	Turn: `
-SELECT {now}, s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
+SELECT {now}, s.turn_at, COALESCE({alive l COALESCE(CASE WHEN o.term = l.client_id THEN o.ttl_ms / 1000.0 END, CAST($4 AS DOUBLE PRECISION))}, FALSE),
+       CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
        COALESCE(o.term = l.client_id AND l.created_date > {utc}, FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
-  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired l $4}
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3
   LEFT JOIN obs_lock o ON o.lock_key = $2 AND o.region = $3`,
 	TakeTurn: `
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
@@ -28,11 +30,16 @@ ON CONFLICT (type) DO UPDATE
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > {now}`,
 	Streams: `
-SELECT c.stream, c.turn_at, c.paused, ` + pausedSQL + `, CASE WHEN ` + pausedSQL + ` THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
+SELECT '' AS stream, {now} AS now, s.turn_at, FALSE AS marked, FALSE AS paused, NULL AS paused_until, 0 AS failures, '' AS failure_class, NULL AS retry_at,
+       NULL AS last_ok_at, 0 AS lag_ms, FALSE AS unread
+  FROM (SELECT 1 AS one) x
+  LEFT JOIN obs_schedule s ON s.type = $1
+ UNION ALL
+SELECT c.stream, {now}, c.turn_at, c.paused, ` + pausedSQL + `, CASE WHEN ` + pausedSQL + ` THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
        CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
        c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
   FROM obs_cursor c
- WHERE c.stream {among $1}`,
+ WHERE c.stream {among $2}`,
 	NoteStream: noteStreamPostgres,
 	All:        `SELECT type, turn_at, last_started, last_finished, last_node, last_outcome FROM obs_schedule ORDER BY type`,
 	Polls: `

@@ -40,8 +40,14 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 			t.Errorf("turn taken under an expired lease: %v", err)
 		}
 		s, err = db.Turns().Turn(ctx, "order", request(key))
-		if err != nil || !s.At.Equal(at) || s.Held {
+		if err != nil || s != (turn.State{At: at, Now: s.Now}) {
 			t.Errorf("after expiry: %+v, %v", s, err)
+		}
+		for typ, want := range map[string]time.Time{"order": at, "wes": {}} {
+			last, found, err := db.Turns().TurnAndStreams(ctx, typ, []string{"orders"})
+			if err != nil || !last.At.Equal(want) || last.Now.Before(s.Now) || len(found) != 0 {
+				t.Errorf("the turn of %s and no streams: %+v, %v, %v", typ, last, found, err)
+			}
 		}
 		all, err := db.Turns().All(ctx)
 		if err != nil || len(all) != 1 || all[0] != taken {

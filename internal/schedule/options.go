@@ -134,7 +134,9 @@ type turns interface {
 
 // streams stores each observer's part of the turns.
 type streams interface {
-	Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error)
+	// TurnAndStreams returns the last turn of a type, without the holder of its lock, and those
+	// of its observers.
+	TurnAndStreams(ctx context.Context, typ string, ids []string) (turn.State, map[string]turn.Stream, error)
 	NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error
 }
 

@@ -70,14 +70,20 @@ func (r *run) work(ctx context.Context, g lock.Grant, due []*observerPoll) *resu
 	return all
 }
 
-func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
+// readState reads the state of the turn and of its observers under the lock. The
+// error is errTaken when another node took the turn between the look and the lock.
+func (r *run) readState(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
 	ids := make([]string, len(r.typ.Observers))
 	for i, o := range r.typ.Observers {
 		ids[i] = o.ID()
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return r.opts.Store.Streams(ctx, ids)
+	state, known, err := r.opts.Store.TurnAndStreams(ctx, r.typ.Name, ids)
+	if err == nil && r.taken(state) {
+		err = errTaken
+	}
+	return state, known, err
 }
 
 // ready reports whether the observer is to be polled: it is not paused, has neither a

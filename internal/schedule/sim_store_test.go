@@ -39,10 +39,16 @@ func (s *simStore) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) err
 	})
 }
 
-func (s *simStore) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
-	return simtest.Call(ctx, s.wire, "streams", ids[0], func(ctx context.Context) (map[string]turn.Stream, error) {
-		return s.db.Streams(ctx, ids)
+func (s *simStore) TurnAndStreams(ctx context.Context, typ string, ids []string) (turn.State, map[string]turn.Stream, error) {
+	type answer struct {
+		last  turn.State
+		found map[string]turn.Stream
+	}
+	a, err := simtest.Call(ctx, s.wire, "streams", ids[0], func(ctx context.Context) (a answer, err error) {
+		a.last, a.found, err = s.db.TurnAndStreams(ctx, typ, ids)
+		return a, err
 	})
+	return a.last, a.found, err
 }
 
 func (s *simStore) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error {

@@ -94,13 +94,14 @@ func (m *memory) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error
 	})
 }
 
-func (m *memory) Streams(ctx context.Context, ids []string) (found map[string]turn.Stream, err error) {
+func (m *memory) TurnAndStreams(ctx context.Context, typ string, ids []string) (last turn.State, found map[string]turn.Stream, err error) {
 	err = m.do(ctx, func() error {
+		last = turn.State{At: m.turns[typ].At, Now: m.now()}
 		found = maps.Clone(m.streams)
 		maps.DeleteFunc(found, func(id string, _ turn.Stream) bool { return !slices.Contains(ids, id) })
 		return nil
 	})
-	return found, err
+	return last, found, err
 }
 
 func (m *memory) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error {
@@ -209,18 +210,31 @@ func (w *wire) Now(ctx context.Context) (time.Time, error) {
 }
 
 func (w *wire) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
-	if err := w.err(); err != nil {
+	if err := w.look(); err != nil {
 		return turn.State{}, err
+	}
+	return w.memory.Turn(ctx, typ, r)
+}
+
+func (w *wire) TurnAndStreams(ctx context.Context, typ string, ids []string) (turn.State, map[string]turn.Stream, error) {
+	if err := w.look(); err != nil {
+		return turn.State{}, nil, err
+	}
+	return w.memory.TurnAndStreams(ctx, typ, ids)
+}
+
+// look counts the reads of turns.
+func (w *wire) look() error {
+	if err := w.err(); err != nil {
+		return err
 	}
 	w.mu.Lock()
 	w.looks++
 	w.mu.Unlock()
-	if w.beforeTurn != nil {
-		if err := w.beforeTurn(); err != nil {
-			return turn.State{}, err
-		}
+	if w.beforeTurn == nil {
+		return nil
 	}
-	return w.memory.Turn(ctx, typ, r)
+	return w.beforeTurn()
 }
 
 func (w *wire) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {

@@ -72,20 +72,6 @@ func (r *run) turn(ctx context.Context) bool {
 	return true
 }
 
-// readState reads the state of the turn and of its observers under the lock. The
-// error is errTaken when another node took the turn between the look and the lock.
-func (r *run) readState(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
-	state, err := r.look(ctx)
-	if err == nil && r.taken(state) {
-		err = errTaken
-	}
-	if err != nil {
-		return state, nil, err
-	}
-	known, err := r.streams(ctx)
-	return state, known, err
-}
-
 // The reasons for which a node skips a turn.
 var (
 	errTaken       = errors.New("turn taken")

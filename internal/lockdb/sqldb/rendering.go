@@ -77,7 +77,6 @@ var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?
 //	{ended l x}      it may not
 //	{expired l x}    others may take the lock: by the holder's own TTL, which is in obs_lock,
 //	                 or by x for a foreign holder
-//	{unexpired l x}  they may not
 //	{stale l x}      the lease, which is ours and has its row of obs_lock as o, ended x ago
 //
 // And of locks that several hold, each with a row of obs_hold:
@@ -128,24 +127,22 @@ var (
 	inReader = map[string]string{
 		"cols": "created_date", "vals": "{utc}",
 		"touch": "created_date = {utc}", "prolong": "created_date = {utc}",
-		"began":     "$a.created_date",
-		"alive":     "($a.created_date >= {utcago $b})",
-		"ended":     "($a.created_date < {utcago $b})",
-		"expired":   "($a.created_date < {utcago " + holderTTL + "})",
-		"unexpired": "($a.created_date >= {utcago " + holderTTL + "})",
-		"stale":     "$a.created_date < {utcago ($b + o.ttl_ms / 1000.0)}",
+		"began":   "$a.created_date",
+		"alive":   "($a.created_date >= {utcago $b})",
+		"ended":   "($a.created_date < {utcago $b})",
+		"expired": "($a.created_date < {utcago " + holderTTL + "})",
+		"stale":   "$a.created_date < {utcago ($b + o.ttl_ms / 1000.0)}",
 	}
 	inRow = map[string]string{
 		"cols": "created_date, expired_after", "vals": "{utc}, ({utc} + make_interval(secs => $x))",
 		"touch":   "created_date = {utc}, expired_after = ({utc} + make_interval(secs => $x))",
 		"prolong": "created_date = {utc}, expired_after = GREATEST($a.expired_after, ({utc} + make_interval(secs => $b)))",
 		// Spring does not touch CREATED_DATE when it renews or takes over.
-		"began":     "($a.expired_after - make_interval(secs => $b))",
-		"alive":     "($a.expired_after >= {utc}" + used + ")",
-		"ended":     "($a.expired_after < {utc}" + used + ")",
-		"expired":   "($a.expired_after < {utc}" + used + ")",
-		"unexpired": "($a.expired_after >= {utc}" + used + ")",
-		"stale":     "$a.expired_after < {utcago $b}",
+		"began":   "($a.expired_after - make_interval(secs => $b))",
+		"alive":   "($a.expired_after >= {utc}" + used + ")",
+		"ended":   "($a.expired_after < {utc}" + used + ")",
+		"expired": "($a.expired_after < {utc}" + used + ")",
+		"stale":   "$a.expired_after < {utcago $b}",
 	}
 )
 

@@ -19,7 +19,7 @@ func TestRendering(t *testing.T) {
 		{pg, `SELECT nextval('obs_fence') FROM int_lock, obs_hold h`, `SELECT nextval('"o""s"."obs_fence"') FROM "l's"."int_lock", "o""s"."obs_hold" h`},
 		{pg, `{alive l want.ttl}`, `(l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => want.ttl)))`},
 		{&perRow, `{cols}; {vals $4}`, `created_date, expired_after; (clock_timestamp() AT TIME ZONE 'UTC'), ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4))`},
-		{&perRow, `{unexpired l $4}`, `(l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`},
+		{&perRow, `{alive l $4}`, `(l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`},
 	} {
 		got := c.by.SQL(c.text)
 		if got != c.want {

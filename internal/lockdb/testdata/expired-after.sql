@@ -133,11 +133,12 @@ SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur);
 
 -- Turn.Turn
 PREPARE "Turn.Turn" AS
-SELECT clock_timestamp(), s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
+SELECT clock_timestamp(), s.turn_at, COALESCE((l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(COALESCE(CASE WHEN o.term = l.client_id THEN o.ttl_ms / 1000.0 END, CAST($4 AS DOUBLE PRECISION)) AS DOUBLE PRECISION) IS NOT NULL), FALSE),
+       CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
        COALESCE(o.term = l.client_id AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
-  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3
   LEFT JOIN obs_lock o ON o.lock_key = $2 AND o.region = $3;
 
 -- Turn.TakeTurn

@@ -293,13 +293,12 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
 
 -- Turn.Turn
 PREPARE "Turn.Turn" AS
-SELECT clock_timestamp(), s.turn_at, l.client_id IS NOT NULL, CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
+SELECT clock_timestamp(), s.turn_at, COALESCE((l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE(CASE WHEN o.term = l.client_id THEN o.ttl_ms / 1000.0 END, CAST($4 AS DOUBLE PRECISION))))), FALSE),
+       CASE WHEN o.term = l.client_id THEN o.node ELSE '' END, CASE WHEN o.term = l.client_id THEN o.boot_id ELSE '' END,
        COALESCE(o.term = l.client_id AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
-  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE((
-       SELECT own.ttl_ms / 1000.0 FROM obs_lock own
-        WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), $4))))
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3
   LEFT JOIN obs_lock o ON o.lock_key = $2 AND o.region = $3;
 
 -- Turn.TakeTurn
@@ -313,11 +312,16 @@ ON CONFLICT (type) DO UPDATE
 
 -- Turn.Streams
 PREPARE "Turn.Streams" AS
-SELECT c.stream, c.turn_at, c.paused, (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())), CASE WHEN (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())) THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
+SELECT '' AS stream, clock_timestamp() AS now, s.turn_at, FALSE AS marked, FALSE AS paused, NULL AS paused_until, 0 AS failures, '' AS failure_class, NULL AS retry_at,
+       NULL AS last_ok_at, 0 AS lag_ms, FALSE AS unread
+  FROM (SELECT 1 AS one) x
+  LEFT JOIN obs_schedule s ON s.type = $1
+ UNION ALL
+SELECT c.stream, clock_timestamp(), c.turn_at, c.paused, (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())), CASE WHEN (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())) THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
        CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
        c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
   FROM obs_cursor c
- WHERE c.stream = ANY ($1::text[]);
+ WHERE c.stream = ANY ($2::text[]);
 
 -- Turn.NoteStream
 PREPARE "Turn.NoteStream" AS

@@ -116,9 +116,9 @@ func (t timedStore) Turn(ctx context.Context, typ string, r lock.Request) (s tur
 	return s, err
 }
 
-func (t timedStore) Streams(ctx context.Context, ids []string) (found map[string]turn.Stream, err error) {
-	err = t.meter.remembers(func() error { found, err = t.Store.Streams(ctx, ids); return err })
-	return found, err
+func (t timedStore) TurnAndStreams(ctx context.Context, typ string, ids []string) (last turn.State, found map[string]turn.Stream, err error) {
+	err = t.meter.remembers(func() error { last, found, err = t.Store.TurnAndStreams(ctx, typ, ids); return err })
+	return last, found, err
 }
 
 func (t timedStore) NoteStream(ctx context.Context, g lock.Grant, n turn.StreamTaken) error {
