@@ -82,7 +82,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.version && len(args) == 0 {
-				return c.printVersion(cmd.Context(), formatText)
+				return c.printVersion(formatText)
 			}
 			return needsCommand(cmd, args)
 		},

@@ -16,18 +16,16 @@ import (
 func (c *cli) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: takes(0, 0)}
 	output := outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.printVersion(cmd.Context(), *output) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.printVersion(*output) }
 	return cmd
 }
 
-func (c *cli) printVersion(ctx context.Context, output format) error {
+func (c *cli) printVersion(output format) error {
 	b := build{
 		Version: buildVersion(), Commit: commit(), Date: commitDate(),
-		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, SQLite: admin.SQLiteVersion,
 	}
-	var err error
-	b.SQLite, err = admin.SQLiteVersion(ctx)
-	return c.line(output, b, err, "observerd %s (commit %s of %s, %s, %s, SQLite %s)", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
+	return c.line(output, b, nil, "observerd %s (commit %s of %s, %s, %s, SQLite %s)", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
 }
 
 // build says what this binary was made of.

@@ -2,8 +2,9 @@ package admin
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
+
+	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -78,16 +79,5 @@ func (op *Operator) Migrate(ctx context.Context, by By) (before, after Schema, e
 	return before, after, err
 }
 
-// SQLiteVersion returns the version of the SQLite that is built in.
-func SQLiteVersion(ctx context.Context) (version string, err error) {
-	// The driver is registered by lockdb, the database is in memory.
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return "", fmt.Errorf("ask SQLite for its version: %w", err)
-	}
-	defer db.Close() // It holds nothing.
-	if err := db.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
-		return "", fmt.Errorf("ask SQLite for its version: %w", err)
-	}
-	return version, nil
-}
+// SQLiteVersion is the version of the SQLite that is built in.
+const SQLiteVersion = sqlitelib.SQLITE_VERSION
