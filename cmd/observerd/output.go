@@ -255,7 +255,7 @@ func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < 0:
-		return "-" + span(-d)
+		return "-" + span(d.Abs()) // Of the least duration -d is itself.
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 	case d < time.Minute:

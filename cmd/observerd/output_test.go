@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -31,6 +32,17 @@ func TestTimeThatIsLeftOfALock(t *testing.T) {
 	for left, want := range map[time.Duration]string{-time.Second: "expired", 0: "expired", 20 * time.Second: "20 s", locks.Endless: "no end"} {
 		if got := leftOf(locks.Found{Left: left}); got != want {
 			t.Errorf("%d: %s, want %s", left, got, want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-90 * time.Second: "-1 min 30 s", math.MaxInt64: "106751 d 23 h", math.MinInt64: "-106751 d 23 h",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("span(%d) = %q, want %q", d, got, want)
 		}
 	}
 }
