@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/fn"
 )
 
 // backfiller is one run of observers backfill.
@@ -95,7 +94,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		case b.cancel:
 			return observerCommands{b.cli}.doAll(ctx, operator, []string{id}, o.By, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 				changed, err := operator.CancelBackfill(ctx, id, by)
-				return changed, fn.Either(changed, "backfill cancelled", "no backfill is running"), err
+				return changed, either(changed, "backfill cancelled", "no backfill is running"), err
 			}, *b.output)
 		}
 		return b.work(ctx, operator, o)

@@ -62,7 +62,7 @@ func recordOfParked(p admin.ParkedEvent) deadRecord {
 
 // why is the reason, with the sink of a parked event.
 func (d deadRecord) why() string {
-	return fn.Either(d.Sink == "", d.Reason, fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason))
+	return either(d.Sink == "", d.Reason, fmt.Sprintf("sink %s, event %d: %s", d.Sink, d.Event, d.Reason))
 }
 
 func (c deadCommands) list() *cobra.Command {
@@ -93,7 +93,7 @@ keys, in the order in which a retry delivers them. Their numbers begin with p.`,
 		records := limited(c.cli, *limit, append(fn.Each(rows, recordOf), fn.Each(parked, recordOfParked)...))
 		return answer(c.stdout, *output, records, err, func() error {
 			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, fn.Each(records, func(d deadRecord) []string {
-				return []string{d.Record, d.Observer, orDash(d.Key), ago(now, d.LastAt), fn.Either(d.Refused, "yes", "-"), d.why()}
+				return []string{d.Record, d.Observer, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.why()}
 			}))
 		})
 	})
@@ -135,7 +135,7 @@ last met; it is not read again. What could not be read was not kept.`,
 				}{record, kept})
 			}
 			return table(c.stdout, []string{"record", record.Record}, [][]string{
-				{"observer", record.Observer}, {"key", orDash(record.Key)}, {"reason", record.why()}, {"refused", fn.Either(record.Refused, "yes", "no")},
+				{"observer", record.Observer}, {"key", orDash(record.Key)}, {"reason", record.why()}, {"refused", either(record.Refused, "yes", "no")},
 				{"first met", timestamp(record.FirstAt)}, {"last met", timestamp(record.LastAt) + ", " + ago(now, record.LastAt)}, {"row", orDash(kept)},
 			})
 		})

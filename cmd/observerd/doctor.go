@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/fn"
 )
 
 // errFindings says that the doctor has found something. It is told in full on
@@ -87,5 +86,5 @@ func printDiagnosis(w io.Writer, d admin.Diagnosis) error {
 }
 
 func counted(n int, what string) string {
-	return fmt.Sprint(n, " ", what, fn.Either(n == 1, "", "s"))
+	return fmt.Sprint(n, " ", what, either(n == 1, "", "s"))
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin/lockexec"
-	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
@@ -226,7 +225,7 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 	lost := errors.Join(err, released)
 	switch {
 	case errors.Is(lost, locks.ErrLost):
-		how := fn.Either(errors.Is(lost, locks.ErrHeldTooLong), "held for its max-hold", "lost")
+		how := either(errors.Is(lost, locks.ErrHeldTooLong), "held for its max-hold", "lost")
 		return codeError{exitLost, fmt.Errorf("%s was %s while the command ran, which ended with %d", l.Descriptor(), how, code)}
 	case err != nil:
 		return notRunnable(err)

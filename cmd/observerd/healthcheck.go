@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/fn"
 )
 
 func (c *cli) healthcheckCommand() *cobra.Command {
@@ -54,7 +53,7 @@ may not use the socket, 78: the configuration leaves no address that can be aske
 		if err != nil {
 			return err
 		}
-		check := fn.Either(ready, readyToWork, healthy)
+		check := either(ready, readyToWork, healthy)
 		return c.line(*output, map[string]string{"status": check.good}, where.ask(ctx, check), "%s", check.good)
 	}
 	return cmd

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/fn"
 )
 
 // initRun is one run of init.
@@ -102,7 +101,7 @@ func (r *initRun) explain(made admin.Initial) error {
 	out, now := cmp.Or(r.options.Out, "config.yaml"), time.Now()
 	var rows [][]string
 	for _, c := range made.Choices[:min(len(made.Choices), made.Active+maxDoubtful)] {
-		rows = append(rows, []string{c.Table, fn.Either(c.Active, c.Detect, "commented out"), orDash(c.Timestamp), age(now, c.Newest), c.Reason})
+		rows = append(rows, []string{c.Table, either(c.Active, c.Detect, "commented out"), orDash(c.Timestamp), age(now, c.Newest), c.Reason})
 	}
 	if err := table(r.stderr, []string{"TABLE", "DETECT", "TIMESTAMP", "NEWEST", "REASON"}, rows); err != nil {
 		return err

@@ -144,7 +144,7 @@ func rowOf(p locks.Policy) policyRow {
 }
 
 // bound is empty for 0, which is none.
-func bound(d time.Duration) string { return fn.Either(d == 0, "", d.String()) }
+func bound(d time.Duration) string { return either(d == 0, "", d.String()) }
 
 // bounds says what the policy asks of them.
 func (r policyRow) bounds() []string {

@@ -329,7 +329,7 @@ func statsOf(s database.Stats) lockStats {
 
 func (c lockCommands) printStats(now time.Time, s lockStats) error {
 	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, fn.Each(s.Kinds, func(k kindStats) []string {
-		ttl, oldest := fn.Either(k.Active > 0, span(k.AverageTTL), "-"), fn.Either(k.Active > 0, span(k.Oldest), "-")
+		ttl, oldest := either(k.Active > 0, span(k.AverageTTL), "-"), either(k.Active > 0, span(k.Oldest), "-")
 		return []string{k.Subject, k.Predicate, number(k.Active), ttl, oldest, orDash(k.OldestNode), number(k.Waiting), number(k.Failures)}
 	}))
 	if err != nil || len(s.Failed) == 0 {

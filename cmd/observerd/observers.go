@@ -101,7 +101,7 @@ refused the account, the account may be tried again at once.`,
   observerd observers resume --type order --reason "WMS-4711 is done"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.Resume(ctx, id, by)
-		return changed, fn.Either(changed, "resumed", "is neither paused nor in backoff"), err
+		return changed, either(changed, "resumed", "is neither paused nor in backoff"), err
 	})
 }
 
@@ -241,7 +241,7 @@ other columns of the source, and does not read earlier rows again.`,
 			return false, "", err
 		}
 		changed, err := operator.Reset(ctx, id, by, o)
-		return changed, fn.Either(changed, "reset", "was never polled; there is nothing to reset"), err
+		return changed, either(changed, "reset", "was never polled; there is nothing to reset"), err
 	})
 	cmd.Flags().BoolVar(&o.Forget, "forget", false, "also forget which rows were observed")
 	cmd.Flags().BoolVar(&o.KeepCursor, "keep-cursor", false, "continue at the cursor, with the present query and columns")

@@ -16,9 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/jsontext"
-
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -102,7 +100,7 @@ func renamed(cmd *cobra.Command, former, now string) {
 }
 
 // oneMore is what the database is asked for, to see that there are more than the limit.
-func oneMore(limit int) int { return fn.Either(limit == 0, 0, limit+1) }
+func oneMore(limit int) int { return either(limit == 0, 0, limit+1) }
 
 // limited returns the rows that are listed, and says on stderr that there are more.
 func limited[T any](c *cli, limit int, rows []T) []T {
@@ -158,7 +156,7 @@ func (c *cli) painter() painter {
 }
 
 // colored is stdout for a table with colors, which escapes its cells.
-func (c *cli) colored() io.Writer { return fn.Either(bool(c.painter()), asIs(c.stdout), c.stdout) }
+func (c *cli) colored() io.Writer { return either(bool(c.painter()), asIs(c.stdout), c.stdout) }
 
 // color is the parameter of a terminal's sequence. All have one length, so that cells of
 // any color are aligned.
@@ -249,6 +247,14 @@ func until(now, then time.Time) string {
 }
 
 func timestamp(t time.Time) string { return jsontext.Timestamp(t) }
+
+// either returns yes where is holds, and no otherwise. Both are evaluated.
+func either[T any](is bool, yes, no T) T {
+	if is {
+		return yes
+	}
+	return no
+}
 
 // span rounds a duration to what a person wants to know: at most two units.
 func span(d time.Duration) string {

@@ -115,5 +115,5 @@ func printDryRun(w io.Writer, d admin.DryRun) error {
 
 // first says that a list holds only the first of what was counted.
 func first(shown int, all int64) string {
-	return fn.Either(int64(shown) >= all, "", fmt.Sprintf(", the first %d:", shown))
+	return either(int64(shown) >= all, "", fmt.Sprintf(", the first %d:", shown))
 }

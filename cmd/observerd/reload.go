@@ -168,7 +168,7 @@ within --timeout, or has ended; or no node was asked, which the message says.`,
 			}
 		}
 		changed, err := askForReload(ctx, pid)
-		return c.line(*output, jsontext.Object{{Name: "changed_keys", Value: changed}}, err, "%s", fn.Either(changed > 0, "reloaded", "reloaded; no key has changed"))
+		return c.line(*output, jsontext.Object{{Name: "changed_keys", Value: changed}}, err, "%s", either(changed > 0, "reloaded", "reloaded; no key has changed"))
 	}
 	return cmd
 }

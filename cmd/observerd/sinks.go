@@ -118,7 +118,7 @@ however long that is; a batch that is on its way is still delivered.`,
 		Example: `  observerd sinks pause shop --reason "SHOP-77, the receiver is rebuilt"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.PauseSink(ctx, id, by)
-		return changed, fn.Either(changed, "paused", "was paused already"), err
+		return changed, either(changed, "paused", "was paused already"), err
 	})
 }
 
@@ -129,7 +129,7 @@ func (c sinkCommands) resume() *cobra.Command {
 		Example: `  observerd sinks resume shop --reason "SHOP-77 is done"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		changed, err := operator.ResumeSink(ctx, id, by)
-		return changed, fn.Either(changed, "resumed", "is not paused"), err
+		return changed, either(changed, "resumed", "is not paused"), err
 	})
 }
 
@@ -153,7 +153,7 @@ restored and lacks events that are in the log.`,
 			return false, "", err
 		}
 		changed, err := operator.AdoptSink(ctx, id, stream, by)
-		return changed, fn.Either(changed, "continues from the offset of "+stream, "was adopted already, and has stored nothing since"), err
+		return changed, either(changed, "continues from the offset of "+stream, "was adopted already, and has stored nothing since"), err
 	})
 	cmd.Flags().StringVar(&stream, "stream", "", "the `stream`, which is the id of its observer")
 	_ = cmd.MarkFlagRequired("stream")

@@ -172,7 +172,7 @@ func nodeSection(r status.Report) section {
 	return sectionOf("NODES", headings, r.Nodes, func(n status.Node) []string {
 		return []string{
 			n.Name, orDash(n.Version), n.ConfigHash, orDash(strings.Join(n.Types, ",")), orDash(strings.Join(n.Unreachable, ",")),
-			orDash(strings.Join(n.Outdated, ",")), fn.Either(n.Gone, "gone", span(r.At.Sub(n.StartedAt))), ago(r.At, n.SeenAt),
+			orDash(strings.Join(n.Outdated, ",")), either(n.Gone, "gone", span(r.At.Sub(n.StartedAt))), ago(r.At, n.SeenAt),
 		}
 	})
 }
@@ -190,7 +190,7 @@ func observerSection(r status.Report) section {
 		"OBSERVER", "SOURCE", "STATE", "EVERY", "LAST OK", "NEXT POLL", "EVENTS/10MIN", "ROWS/10MIN", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR",
 	}, failuresFirst(r.Observers), func(o status.Observer) []string {
 		polled := o.Recent.Polls > 0
-		events, rows := fn.Either(polled, number(o.Recent.Events), "-"), fn.Either(polled, number(o.Recent.Rows), "-")
+		events, rows := either(polled, number(o.Recent.Events), "-"), either(polled, number(o.Recent.Rows), "-")
 		return []string{
 			o.ID, orDash(o.Source), stateOf(r.At, o), spanOrDash(o.Interval), ago(r.At, o.LastOKAt), until(r.At, o.NextPollAt), events, rows,
 			number(o.Events), number(o.Live), number(o.Dead), spanOrDash(o.Lag), orDash(o.Newest), orDash(oneLine(o.LastError)),
@@ -226,7 +226,7 @@ func stateOf(now time.Time, o status.Observer) string {
 func pauseSection(now time.Time, observers []status.Observer) section {
 	paused := slices.DeleteFunc(slices.Clone(observers), func(o status.Observer) bool { return o.Pause == nil })
 	return sectionOf("PAUSED", []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}, paused, func(o status.Observer) []string {
-		ends := fn.Either(o.Pause.Until.IsZero(), "when resumed", until(now, o.Pause.Until))
+		ends := either(o.Pause.Until.IsZero(), "when resumed", until(now, o.Pause.Until))
 		return []string{o.ID, agoOrDash(now, o.Pause.At), ends, orDash(oneLine(o.Pause.By)), orDash(oneLine(o.Pause.Reason))}
 	})
 }
@@ -282,10 +282,10 @@ func shortKey(key string) string {
 }
 
 // agoOrDash is how long ago something was; zero is not known.
-func agoOrDash(now, then time.Time) string { return fn.Either(then.IsZero(), "-", ago(now, then)) }
+func agoOrDash(now, then time.Time) string { return either(then.IsZero(), "-", ago(now, then)) }
 
 // spanOrDash is a duration; 0 is none.
-func spanOrDash(d time.Duration) string { return fn.Either(d == 0, "-", span(d)) }
+func spanOrDash(d time.Duration) string { return either(d == 0, "-", span(d)) }
 
 // generationSection has the observers that read all rows, in as many polls as that
 // takes.

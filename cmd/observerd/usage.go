@@ -39,7 +39,7 @@ func takes(least, most int) cobra.PositionalArgs {
 
 // quoted is an argument as a message repeats it. A URL may hold a password.
 func quoted(arg string) string {
-	return fn.Either(strings.Contains(arg, "://"), "a URL", strconv.Quote(arg))
+	return either(strings.Contains(arg, "://"), "a URL", strconv.Quote(arg))
 }
 
 // needsCommand refuses a group that is called without one of its commands, or

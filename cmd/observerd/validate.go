@@ -18,7 +18,6 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/fn"
 )
 
 // validation is what validate prints with -o json.
@@ -198,7 +197,7 @@ func (v *validator) printOnline(online admin.Validation) error {
 		fmt.Fprintf(v.stdout, "lock provider %s: locks in %s\n", id, apart.Replace(online.LockProviders[id]))
 	}
 	for _, o := range online.Observers {
-		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, fn.Either(o.Reachable, "reachable", "out of reach"))
+		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, either(o.Reachable, "reachable", "out of reach"))
 		if err := v.printObserver(o); err != nil {
 			return err
 		}

@@ -3,14 +3,6 @@ package fn
 
 import "slices"
 
-// Either returns yes where is holds, and no otherwise. Both are evaluated.
-func Either[T any](is bool, yes, no T) T {
-	if is {
-		return yes
-	}
-	return no
-}
-
 // Each returns what f makes of each value; never nil.
 func Each[A, B any](values []A, f func(A) B) []B {
 	made := make([]B, len(values))
