@@ -11,6 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -105,15 +106,8 @@ func (t *tailer) begin(ctx context.Context, polled map[string]lockdb.StreamStatu
 }
 
 func (t *tailer) follow(ctx context.Context) error {
-	tick := time.NewTicker(t.options.Every)
-	defer tick.Stop()
 	lost := false
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for wait.For(ctx, t.options.Every) {
 		polled, err := t.op.polled(ctx)
 		if err == nil {
 			err = t.showNew(ctx, polled)
@@ -128,6 +122,7 @@ func (t *tailer) follow(ctx context.Context) error {
 		}
 		lost = err != nil
 	}
+	return nil
 }
 
 // tailer remembers how far each stream has been shown.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // ErrSilent is the cause of a stream that ended because the database sent
@@ -54,16 +55,9 @@ func WatchSilence(ctx context.Context, limit time.Duration) (context.Context, *S
 }
 
 func (s *Silence) watch(ctx context.Context, limit time.Duration) {
-	ticker := time.NewTicker(max(limit/silenceTicks, time.Millisecond))
-	defer ticker.Stop()
 	var last uint64
 	strikes := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for wait.For(ctx, max(limit/silenceTicks, time.Millisecond)) {
 		now := s.calls.Load()
 		if now%2 == 0 || now != last {
 			last, strikes = now, 0

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // ownerOnly is the mode of the socket: users with write permission may connect.
@@ -146,16 +148,12 @@ func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
 	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			return func() { _ = f.Close() }, nil // Close releases the lock.
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !wait.For(ctx, 20*time.Millisecond) {
 			_ = f.Close()
 			return nil, fmt.Errorf("another process has kept its folder locked for %v: %w", bindTimeout, context.Cause(ctx))
 		}
