@@ -207,11 +207,7 @@ func oneLine(text string) string {
 	if len(text) <= maxStatus {
 		return text
 	}
-	cut := maxStatus - len("…")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return strings.ToValidUTF8(text[:maxStatus-len("…")], "") + "…"
 }
 
 // maxDump limits a dump of the stacks, in bytes.
