@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/observerd/observerd/internal/jsontext"
@@ -18,8 +17,6 @@ const (
 	widestCell = 40
 	// longestData is how many bytes of an event's data a line shows.
 	longestData = 200
-	// lineTime is the time of a line, in UTC.
-	lineTime = "2006-01-02T15:04:05.000Z"
 )
 
 // lineHeadings are the columns of a line. OBSERVED is when the event was committed.
@@ -51,7 +48,7 @@ func (l *Lines) Append(dst []byte, e *Event) []byte {
 func lineCells(e *Event) []string {
 	observed := "-"
 	if !e.Observed.IsZero() {
-		observed = e.Observed.UTC().Truncate(time.Millisecond).Format(lineTime)
+		observed = jsontext.Timestamp(e.Observed)
 	}
 	change := string(e.Change)
 	if e.Version > 1 {
@@ -102,9 +99,6 @@ func lineData(data json.RawMessage) string {
 	case text.Len() <= longestData:
 		return string(jsontext.AppendHarmless(nil, text.Bytes()))
 	}
-	end := longestData
-	for !utf8.RuneStart(text.Bytes()[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", jsontext.AppendHarmless(nil, text.Bytes()[:end]), text.Len())
+	begin := bytes.ToValidUTF8(text.Bytes()[:longestData], nil) // Without a part of a character at its end.
+	return fmt.Sprintf("%s… (%d bytes)", jsontext.AppendHarmless(nil, begin), text.Len())
 }
