@@ -67,12 +67,7 @@ func insteadOf(group *cobra.Command, args []string) string {
 	for _, c := range commandsBelow(group.Root()) {
 		elsewhere[c.Name()] = append(elsewhere[c.Name()], c.CommandPath())
 	}
-	var here []string
-	for _, c := range group.Commands() {
-		if c.IsAvailableCommand() {
-			here = append(here, c.Name())
-		}
-	}
+	here := fn.Each(fn.Only(group.Commands(), (*cobra.Command).IsAvailableCommand), (*cobra.Command).Name)
 	if paths := elsewhere[args[0]]; len(paths) > 0 {
 		return writeOneOf(paths, args[1:])
 	}
@@ -90,10 +85,8 @@ func insteadOf(group *cobra.Command, args []string) string {
 
 // commandsBelow are the commands of a tree that do something.
 func commandsBelow(cmd *cobra.Command) (all []*cobra.Command) {
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			all = append(append(all, c), commandsBelow(c)...)
-		}
+	for _, c := range fn.Only(cmd.Commands(), (*cobra.Command).IsAvailableCommand) {
+		all = append(append(all, c), commandsBelow(c)...)
 	}
 	return all
 }

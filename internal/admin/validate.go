@@ -99,13 +99,9 @@ type ObserverCheck struct {
 // Err joins the errors among the findings, for [wiring.FaultOf]; nil means that a
 // node would work.
 func (v Validation) Err() error {
-	var errs []error
-	for _, f := range v.Findings {
-		if f.isError() {
-			errs = append(errs, fmt.Errorf("%s: %s: %w", f.Subject, f.Text, f.cause))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(fn.Each(fn.Only(v.Findings, Finding.isError), func(f Finding) error {
+		return fmt.Errorf("%s: %s: %w", f.Subject, f.Text, f.cause)
+	})...)
 }
 
 // Ready counts the observers that a node would poll.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/web"
 	"github.com/observerd/observerd/internal/wiring"
@@ -29,7 +30,7 @@ func (l lookups) Polls(ctx context.Context, observer string, limit int) ([]statu
 }
 
 // Locks implements [web.Lookups].
-func (l lookups) Locks(ctx context.Context, text string, limit int) (held []status.HeldLock, err error) {
+func (l lookups) Locks(ctx context.Context, text string, limit int) (_ []status.HeldLock, err error) {
 	f := locks.Filter{Limit: limit}
 	if text != "" {
 		d, err := locks.Parse(text)
@@ -46,10 +47,7 @@ func (l lookups) Locks(ctx context.Context, text string, limit int) (held []stat
 	}
 	defer func() { err = errors.Join(err, m.Close(ctx)) }()
 	found, err := m.Find(ctx, f)
-	for _, one := range found {
-		held = append(held, wiring.HeldLock(one))
-	}
-	return held, err
+	return fn.Each(found, wiring.HeldLock), err
 }
 
 // borrowed is a provider whose database stays open when its manager is closed.

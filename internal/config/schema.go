@@ -199,11 +199,9 @@ func (n names) withKinds(tag reflect.StructTag) reflect.StructTag {
 }
 
 func sortedKeys(m reflect.Value) []string {
-	keys := make([]string, 0, m.Len())
-	for _, key := range m.MapKeys() {
-		keys = append(keys, key.String())
-	}
-	return slices.Sorted(slices.Values(keys))
+	keys := fn.Each(m.MapKeys(), reflect.Value.String)
+	slices.Sort(keys)
+	return keys
 }
 
 func join(path, key string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/observerd/observerd/internal/config/kind"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -70,11 +71,8 @@ func (l *loader) checkSinks(sinks []Sink, observers []Observer) {
 
 // checkFilter finds names that no event has.
 func (l *loader) checkFilter(path string, f Filter, observers []Observer) {
-	streams := make([]string, len(observers))
-	types := make([]string, len(observers))
-	for i, o := range observers {
-		streams[i], types[i] = o.ID, o.Event
-	}
+	streams := fn.Each(observers, func(o Observer) string { return o.ID })
+	types := fn.Each(observers, func(o Observer) string { return o.Event })
 	for _, c := range []struct {
 		key, what    string
 		names, known []string

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/turn"
 )
@@ -150,10 +151,7 @@ type takenTurn struct {
 
 // shareWork sums up the turns of the nodes that are there.
 func shareWork(past []status.PastPoll, nodes []status.Node, now time.Time) work {
-	w := work{Balance: 100, turns: make(map[string]int)}
-	for _, n := range nodes {
-		w.Nodes = append(w.Nodes, n.Name)
-	}
+	w := work{Balance: 100, turns: make(map[string]int), Nodes: fn.Each(nodes, func(n status.Node) string { return n.Name })}
 	slices.Sort(w.Nodes)
 	w.Nodes = slices.Compact(w.Nodes)
 	perStep := make([]map[string]int, chartSteps)

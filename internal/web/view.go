@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -271,11 +272,7 @@ func (v *view) locks(most limits) {
 	if v.Counted >= v.MoreLocks+int64(len(listed)) {
 		v.Counted = 0
 	}
-	for _, l := range all {
-		if l.Waiting > 0 && len(v.Contended) < mostListed {
-			v.Contended = append(v.Contended, l)
-		}
-	}
+	v.Contended, _ = cut(fn.Only(all, func(l status.Lock) bool { return l.Waiting > 0 }), mostListed)
 }
 
 // ExpiresAt is when a lease ends that is not renewed.

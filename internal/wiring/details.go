@@ -31,9 +31,7 @@ func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Re
 		account, _ := source.Account()
 		d.URL = source.String()
 		d.Accounts = fn.Only(r.Accounts, func(a status.Account) bool { return a.ID == account })
-		for _, s := range o.Settings() {
-			d.Definition = append(d.Definition, status.Setting(s))
-		}
+		d.Definition = fn.Each(o.Settings(), func(s config.Setting) status.Setting { return status.Setting(s) })
 	}
 	if d.Polls, err = db.Polls(ctx, id, lastPolls); err != nil {
 		return d, err

@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/kind"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock/githublock"
 	"github.com/observerd/observerd/internal/lock/kubelease"
 	"github.com/observerd/observerd/internal/lock/lockkind"
@@ -58,11 +59,8 @@ var lockProviders = []lockkind.Kind{redislock.Kind, kubelease.Kind, githublock.K
 // LockKinds returns what the locks of each kind of provider have, for people: none is
 // opened. Those of the coordination database come first.
 func LockKinds() []locks.Capabilities {
-	all := database.Kinds()
-	for _, k := range lockProviders {
-		all = append(all, k.Settings().Capabilities())
-	}
-	return all
+	others := fn.Each(lockProviders, func(k lockkind.Kind) locks.Capabilities { return k.Settings().Capabilities() })
+	return append(database.Kinds(), others...)
 }
 
 // Kinds returns what the configuration has to know of each kind.
