@@ -80,15 +80,9 @@ type Options struct {
 // WithDefaults fills in what is not set. poolSize is the kind's.
 func (o Options) WithDefaults(poolSize int) Options {
 	o.Location = cmp.Or(o.Location, time.UTC)
-	if o.PoolSize <= 0 {
-		o.PoolSize = poolSize
-	}
-	if o.FetchSize <= 0 {
-		o.FetchSize = 1000
-	}
-	if o.QueryTimeout <= 0 {
-		o.QueryTimeout = 30 * time.Second
-	}
+	o.PoolSize = cmp.Or(max(o.PoolSize, 0), poolSize)
+	o.FetchSize = cmp.Or(max(o.FetchSize, 0), 1000)
+	o.QueryTimeout = cmp.Or(max(o.QueryTimeout, 0), 30*time.Second)
 	o.Gate = cmp.Or[Gate](o.Gate, Open{})
 	return o
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +13,7 @@ import (
 const defaultMaxRowBytes = 1 << 20
 
 // MaxRowBytes is the most that the JSON of a row may have, and so the values in it.
-func MaxRowBytes(q observer.Query) int {
-	if q.MaxRowBytes > 0 {
-		return q.MaxRowBytes
-	}
-	return defaultMaxRowBytes
-}
+func MaxRowBytes(q observer.Query) int { return cmp.Or(max(q.MaxRowBytes, 0), defaultMaxRowBytes) }
 
 // ShortValue is how long a value may be that is read whatever else the row has: by
 // its declared type, or as a part of the key or the timestamp, which identify a row
