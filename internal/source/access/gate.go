@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -45,12 +44,9 @@ type Accounts interface {
 // node leaves the account alone: each of them trying a wrong password is what
 // locks an account. It is safe for concurrent use.
 type credentialGate struct {
-	id, node, secret string
-	store            Accounts // nil: none to be asked
-	lenient          bool     // see [Options]
-	readOnly         bool     // see [Options]
-	log              *slog.Logger
-	rounds           int // of a digest; 0 means iterations
+	id, secret string
+	options    Options
+	rounds     int // of a digest; 0 means iterations
 
 	// turn has a value while a logon is tried.
 	turn chan struct{}
@@ -67,8 +63,7 @@ type credentialGate struct {
 
 func newGate(id, secret string, o Options) *credentialGate {
 	return &credentialGate{
-		id: id, node: o.Node, secret: secret, store: o.Accounts, lenient: o.Lenient, readOnly: o.ReadOnly, log: o.Logger,
-		turn: make(chan struct{}, 1), digests: make(map[string][]byte),
+		id: id, secret: secret, options: o, turn: make(chan struct{}, 1), digests: make(map[string][]byte),
 	}
 }
 
@@ -106,7 +101,7 @@ func (g *credentialGate) Refusal(ctx context.Context) error {
 		g.tell(ctx)
 		return fault
 	}
-	if err := g.ask(ctx); err != nil && !g.lenient {
+	if err := g.ask(ctx); err != nil && !g.options.Lenient {
 		return &observer.Fault{Class: observer.ClassUnknown, Err: fmt.Errorf(
 			"the account %s is not tried while nobody can say whether it was refused: %w", g.id, err)}
 	}
@@ -124,12 +119,12 @@ func (g *credentialGate) Refusal(ctx context.Context) error {
 // ask reads the rows of the account, unless that was done a moment ago. An error
 // leaves what was known.
 func (g *credentialGate) ask(ctx context.Context) error {
-	if g.store == nil || !g.asked.IsZero() && time.Since(g.asked) < askEvery {
+	if g.options.Accounts == nil || !g.asked.IsZero() && time.Since(g.asked) < askEvery {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	rows, err := g.store.Account(ctx, g.id)
+	rows, err := g.options.Accounts.Account(ctx, g.id)
 	if err != nil {
 		return err
 	}
@@ -150,15 +145,15 @@ func (g *credentialGate) refused(ctx context.Context, err error) {
 
 // tell writes the refusal that was not written yet. The caller holds g.mu.
 func (g *credentialGate) tell(ctx context.Context) {
-	if g.store == nil || g.readOnly {
+	if g.options.Accounts == nil || g.options.ReadOnly {
 		return
 	}
 	g.asked = time.Time{}
 	if err := g.write(context.WithoutCancel(ctx)); err != nil {
-		g.log.Warn("Account is refused, which could not be recorded: other nodes may try it", "account", g.id, "err", err)
+		g.options.Logger.Warn("Account is refused, which could not be recorded: other nodes may try it", "account", g.id, "err", err)
 		return
 	}
-	g.log.Error("Account is refused; no node tries it with this password any more", "account", g.id, "err", g.unsaid)
+	g.options.Logger.Error("Account is refused; no node tries it with this password any more", "account", g.id, "err", g.unsaid)
 	g.unsaid, g.asked = nil, time.Time{}
 }
 
@@ -177,10 +172,10 @@ func (g *credentialGate) write(ctx context.Context) error {
 	if code := g.unsaid.Code; code != "" && !strings.HasPrefix(reason, code) {
 		reason = code + ": " + reason
 	}
-	a := lockdb.Account{ID: g.id, Node: g.node, Reason: reason, Salt: salt, Digest: g.digest(salt)}
+	a := lockdb.Account{ID: g.id, Node: g.options.Node, Reason: reason, Salt: salt, Digest: g.digest(salt)}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return g.store.RefuseAccount(ctx, a)
+	return g.options.Accounts.RefuseAccount(ctx, a)
 }
 
 // digest is that of the secret and the salt.

@@ -95,7 +95,7 @@ func TestTwoWrongPasswordsAreTriedOnceEach(t *testing.T) {
 			for range n {
 				for _, g := range nodes {
 					if err := v.logon(g); !isRefusal(err) {
-						t.Fatalf("node %s: %v", g.node, err)
+						t.Fatalf("node %s: %v", g.options.Node, err)
 					}
 				}
 				time.Sleep(every)
@@ -234,7 +234,7 @@ func TestGateWithoutItsDatabase(t *testing.T) {
 			t.Errorf("an account that nobody knows: %v", err)
 		}
 		lenient := gateOf(b, "c", "right")
-		lenient.lenient = true
+		lenient.options.Lenient = true
 		if err := v.logon(lenient); err != nil {
 			t.Errorf("a person's: %v", err)
 		}
@@ -266,7 +266,7 @@ func TestGateThatOnlyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{password: "right"}
 		reader := gateOf(b, "a", "wrong")
-		reader.readOnly = true
+		reader.options.ReadOnly = true
 		for range 2 {
 			if err := v.logon(reader); !isRefusal(err) || v.failed != 1 || len(b.rows) != 0 {
 				t.Errorf("%v, %d failed logons, rows %v", err, v.failed, b.rows)
@@ -276,7 +276,7 @@ func TestGateThatOnlyReads(t *testing.T) {
 			t.Errorf("a node: %v, %d failed logons, rows %v", err, v.failed, b.rows)
 		}
 		late := gateOf(b, "c", "wrong")
-		late.readOnly = true
+		late.options.ReadOnly = true
 		if err := v.logon(late); !isRefusal(err) || v.failed != 2 {
 			t.Errorf("what nodes know: %v, %d failed logons", err, v.failed)
 		}
