@@ -45,11 +45,10 @@ type Options struct {
 
 // App is one node.
 type App struct {
+	options  Options
 	cfg      *config.Config
-	version  string
 	bootID   string
 	log      *slog.Logger // with the node's name
-	bare     *slog.Logger
 	registry *prometheus.Registry
 	loops    *watchdog.Loops
 	cleanups cleanups
@@ -60,8 +59,6 @@ type App struct {
 	keeper   *lock.Keeper
 	web      *web.Server
 	parts    *parts
-	stdout   io.Writer
-	terminal bool // that is what stdout is
 
 	// ctx is the life of the goroutines that Start begins.
 	ctx    context.Context //nolint:containedctx // Start and Stop are its ends.
@@ -82,8 +79,8 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, err
 	}
 	a := &App{
-		cfg: o.Config, version: o.Version, bootID: uuid.NewString(),
-		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), loops: &watchdog.Loops{}, stdout: o.Stdout, terminal: o.Terminal,
+		options: o, cfg: o.Config, bootID: uuid.NewString(),
+		log: o.Logger.With("node", o.Config.Node.Name), registry: prometheus.NewRegistry(), loops: &watchdog.Loops{}, reloads: cmp.Or(o.Reloads, NewReloads()),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
@@ -95,8 +92,6 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	promauto.With(a.registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "observerd_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": o.Version},
 	}, func() float64 { return 1 })
-	o.Reloads = cmp.Or(o.Reloads, NewReloads())
-	a.reloads = o.Reloads
 	a.reloads.register(a.registry)
 	if err = a.openWeb(ctx); err != nil {
 		return nil, err

@@ -146,13 +146,13 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 	shared := a.cfg.Scheduler.Shared
 	return schedule.New(schedule.Options{
 		Node: turn.Node{
-			BootID: a.bootID, Name: a.cfg.Node.Name, Version: a.version, Backend: a.db.Backend(), ConfigHash: a.cfg.Hash(),
+			BootID: a.bootID, Name: a.cfg.Node.Name, Version: a.options.Version, Backend: a.db.Backend(), ConfigHash: a.cfg.Hash(),
 			Sinks: sinkIDs(a.cfg.Sinks),
 		},
 		Types: types, Keeper: a.keeper, Store: a.db.Schedule(), Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		Connections:     a.cfg.Database.PoolSize,
 		Quiet:           a.cfg.Log.Cycles == "quiet",
-		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.loops.Beat,
+		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.options.Logger.With("component", "schedule"), Registerer: a.registry, Beat: a.loops.Beat,
 	}), nil
 }
 
@@ -236,7 +236,7 @@ func (a *App) newRelay(s config.Sink) (*relay.Relay, error) {
 		BatchSize: size, BatchBytes: s.BatchBytes, Logger: a.component("relay"), Registerer: a.registry, Beat: a.loops.Beat,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(sink.Options{
-			Sink: s.ID, BatchSize: size, Logger: a.component("sink").With("sink", s.ID), Registerer: a.registry, Stdout: a.stdout, Terminal: a.terminal,
+			Sink: s.ID, BatchSize: size, Logger: a.component("sink").With("sink", s.ID), Registerer: a.registry, Stdout: a.options.Stdout, Terminal: a.options.Terminal,
 		}),
 		Lead: func(ctx context.Context) (relay.Lease, error) {
 			lease, err := a.keeper.Acquire(ctx, wiring.LockRequest(a.cfg, name))

@@ -28,7 +28,7 @@ func (a *App) openWeb(ctx context.Context) (err error) {
 	}
 	o := web.Options{
 		Listen: h.Listen, WebConfig: h.WebConfig, Exposed: isExposed, AllowedHosts: h.AllowedHosts, Socket: h.Socket,
-		Node: a.cfg.Node.Name, Cluster: a.cfg.Cluster.Name, Version: a.version, Gatherer: a.registry, Logger: a.component("web"),
+		Node: a.cfg.Node.Name, Cluster: a.cfg.Cluster.Name, Version: a.options.Version, Gatherer: a.registry, Logger: a.component("web"),
 		Stuck: a.Stuck, Ready: a.ready, Report: a.Report, Explain: plainly,
 		Lookups: lookups{a, isExposed},
 	}
