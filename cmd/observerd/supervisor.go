@@ -166,14 +166,8 @@ func (s *supervisor) describeNode(h config.HTTP, address string) {
 // logStart writes the one line that says what is started, and where it shows its state.
 // Observers and types that are switched off do not count.
 func logStart(log *slog.Logger, cfg *config.Config, address string) {
-	observers, types := 0, 0
-	for _, t := range cfg.Types() {
-		if t.Enabled {
-			types++
-			observers += len(t.Observers)
-		}
-	}
-	log = log.With("node", cfg.Node.Name, "version", buildVersion(), "config", cfg.Files(), "observers", observers, "types", types, "sinks", len(cfg.Sinks))
+	types, observers := cfg.Polled()
+	log = log.With("node", cfg.Node.Name, "version", buildVersion(), "config", cfg.Files(), "observers", observers, "types", len(types), "sinks", len(cfg.Sinks))
 	if !cfg.Scheduler.Enabled {
 		log = log.With("enabled", false)
 	}

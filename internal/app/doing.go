@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -112,18 +113,12 @@ func obstacle(err error) string {
 
 // polls says what the node polls.
 func polls(cfg *config.Config) string {
-	var types []string
-	observers := 0
-	for _, t := range cfg.Types() {
-		if t.Enabled {
-			types = append(types, t.Name)
-			observers += len(t.Observers)
-		}
-	}
+	types, observers := cfg.Polled()
 	if len(types) == 0 {
 		return "Polls nothing: the configuration has no type that is switched on"
 	}
-	return fmt.Sprintf("Polls %s of %s: %s", count(observers, "observer"), count(len(types), "type"), strings.Join(types, ", "))
+	names := fn.Each(types, func(t config.Type) string { return t.Name })
+	return fmt.Sprintf("Polls %s of %s: %s", count(observers, "observer"), count(len(types), "type"), strings.Join(names, ", "))
 }
 
 func count(n int, what string) string {

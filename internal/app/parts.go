@@ -133,10 +133,8 @@ func (a *App) openSources() (map[string]*access.Source, error) {
 func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Scheduler, error) {
 	var types []schedule.Type
 	metrics := newObserverMetrics(a.registry)
-	for _, t := range a.cfg.Types() {
-		if !t.Enabled {
-			continue
-		}
+	polled, _ := a.cfg.Polled()
+	for _, t := range polled {
 		made, err := a.newType(t, sources, metrics)
 		if err != nil {
 			return nil, err

@@ -163,6 +163,17 @@ func (c *Config) Types() []Type {
 	return types
 }
 
+// Polled returns the types that are not switched off, and how many observers they have.
+func (c *Config) Polled() (types []Type, observers int) {
+	for _, t := range c.Types() {
+		if t.Enabled {
+			types = append(types, t)
+			observers += len(t.Observers)
+		}
+	}
+	return types, observers
+}
+
 // shift distributes the types of one interval evenly over the spread, in the order of
 // their names. Types that are switched off on this node keep their place, so
 // that nodes agree as long as their files name the same types.
