@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // errFindings says that the doctor has found something. It is told in full on
@@ -81,10 +82,6 @@ func printDiagnosis(w io.Writer, d admin.Diagnosis) error {
 			fmt.Fprintf(w, "          do:  %s\n", finding.Do)
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s, %s\n", counted(d.Problems, "problem"), counted(d.Warnings, "warning"), counted(d.Notes, "note"))
+	fmt.Fprintf(w, "\n%s, %s, %s\n", status.Plural(d.Problems, "problem", "problems"), status.Plural(d.Warnings, "warning", "warnings"), status.Plural(d.Notes, "note", "notes"))
 	return nil
-}
-
-func counted(n int, what string) string {
-	return fmt.Sprint(n, " ", what, either(n == 1, "", "s"))
 }

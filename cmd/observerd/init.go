@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // initRun is one run of init.
@@ -110,9 +111,9 @@ func (r *initRun) explain(made admin.Initial) error {
 		fmt.Fprintf(r.stderr, "and %d more, commented out\n", more)
 	}
 	if r.options.Out == "" {
-		fmt.Fprintf(r.stderr, "the configuration has %s, and %d commented out: save it as %s\n", counted(made.Active, "observer"), made.Doubtful, out)
+		fmt.Fprintf(r.stderr, "the configuration has %s, and %d commented out: save it as %s\n", status.Plural(made.Active, "observer", "observers"), made.Doubtful, out)
 	} else {
-		fmt.Fprintf(r.stderr, "%s has %s, and %d commented out\n", out, counted(made.Active, "observer"), made.Doubtful)
+		fmt.Fprintf(r.stderr, "%s has %s, and %d commented out\n", out, status.Plural(made.Active, "observer", "observers"), made.Doubtful)
 	}
 	if len(made.Variables) > 0 {
 		fmt.Fprintf(r.stderr, "set in the environment: %s\n", strings.Join(made.Variables, ", "))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // validation is what validate prints with -o json.
@@ -125,7 +126,7 @@ func (v *validator) verdict(r validation) string {
 	var parts []string
 	switch {
 	case len(r.Problems) > 0:
-		parts = []string{counted(len(r.Problems), "mistake"), unasked}
+		parts = []string{status.Plural(len(r.Problems), "mistake", "mistakes"), unasked}
 	case r.Online == nil:
 		parts = []string{"no mistakes", unasked}
 	default:
@@ -136,7 +137,7 @@ func (v *validator) verdict(r validation) string {
 		}
 	}
 	if n := r.warnings(); n > 0 {
-		text := counted(n, "warning")
+		text := status.Plural(n, "warning", "warnings")
 		if v.strict {
 			text += ", taken for mistakes"
 		}
@@ -149,14 +150,12 @@ func observersReady(ready, all int) string {
 	switch missing := all - ready; {
 	case all == 0:
 		return "no observer is enabled"
-	case missing == 0 && all == 1:
-		return "1 observer is ready"
 	case missing == 0:
-		return fmt.Sprintf("%d observers are ready", all)
+		return status.Plural(all, "observer is ready", "observers are ready")
 	case missing == 1:
-		return fmt.Sprintf("1 of %s is not ready", counted(all, "observer"))
+		return fmt.Sprintf("1 of %s is not ready", status.Plural(all, "observer", "observers"))
 	default:
-		return fmt.Sprintf("%d of %s are not ready", missing, counted(all, "observer"))
+		return fmt.Sprintf("%d of %s are not ready", missing, status.Plural(all, "observer", "observers"))
 	}
 }
 
@@ -227,7 +226,7 @@ func (v *validator) printObserver(o admin.ObserverCheck) error {
 		fmt.Fprintf(v.stdout, "  %s\n", o.History.Text)
 	}
 	if len(o.Dead) > 0 {
-		fmt.Fprintf(v.stdout, "  %s among the first rows:\n", counted(len(o.Dead), "poison row"))
+		fmt.Fprintf(v.stdout, "  %s among the first rows:\n", status.Plural(len(o.Dead), "poison row", "poison rows"))
 	}
 	for _, d := range o.Dead {
 		fmt.Fprintf(v.stdout, "    %s: %s\n", orDash(oneLine(d.Key)), oneLine(d.Reason))

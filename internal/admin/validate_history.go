@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -108,10 +109,7 @@ func history(ctx context.Context, src source.Database, o config.Observer, at tim
 }
 
 func (h *History) say(o config.Observer, at time.Time, undated bool) {
-	rows := fmt.Sprintf("%d rows", h.Rows)
-	if h.Rows == 1 {
-		rows = "1 row"
-	}
+	rows := status.Plural(h.Rows, "row", "rows")
 	if h.AtLeast {
 		rows = "at least " + rows
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // stopLoop is the loop of [App.Stop], and formerLoop stands for all loops of a
@@ -118,12 +119,5 @@ func polls(cfg *config.Config) string {
 		return "Polls nothing: the configuration has no type that is switched on"
 	}
 	names := fn.Each(types, func(t config.Type) string { return t.Name })
-	return fmt.Sprintf("Polls %s of %s: %s", count(observers, "observer"), count(len(types), "type"), strings.Join(names, ", "))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("Polls %s of %s: %s", status.Plural(observers, "observer", "observers"), status.Plural(len(types), "type", "types"), strings.Join(names, ", "))
 }

@@ -105,8 +105,8 @@ func holders(x *input, f *findings) {
 			writes++
 		}
 	}
-	f.add(Note, fmt.Sprintf("%s held %s, and wrote %s %s: %s", plural(len(terms), "foreign client id", "foreign client ids"),
-		plural(len(locks), "lock", "locks"), plural(writes, "time", "times"), x.watched(), list(locks)),
+	f.add(Note, fmt.Sprintf("%s held %s, and wrote %s %s: %s", status.Plural(len(terms), "foreign client id", "foreign client ids"),
+		status.Plural(len(locks), "lock", "locks"), status.Plural(writes, "time", "times"), x.watched(), list(locks)),
 		"Rows that no node of ours wrote: Java nodes (Spring Integration) work on this table, or did.", "")
 }
 

@@ -14,7 +14,7 @@ import (
 func nodes(x *input, f *findings) {
 	alive, gone := x.alive()
 	if len(gone) > 0 {
-		f.add(Note, fmt.Sprintf("%s within the last minute: %s", plural(len(gone), "node has died", "nodes have died"), strings.Join(gone, ", ")),
+		f.add(Note, fmt.Sprintf("%s within the last minute: %s", status.Plural(len(gone), "node has died", "nodes have died"), strings.Join(gone, ", ")),
 			"They count as neither alive nor at work. The others have taken their locks.", "Find out why, unless you know: the end of their logs, and the kernel's log of the host (out of memory).")
 	}
 	if len(alive) == 0 {
@@ -38,7 +38,7 @@ func nodes(x *input, f *findings) {
 			f.add(Warning, fmt.Sprintf("node %s cannot reach a source of: %s", m.Name, strings.Join(m.Unreachable, ", ")), "Others take its turns of these types.", "See its log, and check the network.")
 		}
 	}
-	f.fine("%s, %d of them at work", plural(len(alive), "node is alive", "nodes are alive"), len(working))
+	f.fine("%s, %d of them at work", status.Plural(len(alive), "node is alive", "nodes are alive"), len(working))
 }
 
 // configuration compares what the nodes were started with.
@@ -126,7 +126,7 @@ func poison(x *input, f *findings) {
 		if p.Only {
 			severity, why = Problem, "The observer has made no event at all."
 		}
-		f.add(severity, fmt.Sprintf("the observer %s has %s, mostly because %s", p.Observer, plural(int(p.Rows), "poison row", "poison rows"), p.Reason), why,
+		f.add(severity, fmt.Sprintf("the observer %s has %s, mostly because %s", p.Observer, status.Plural(int(p.Rows), "poison row", "poison rows"), p.Reason), why,
 			fmt.Sprintf("'observerd dead list --observer %s' shows them, and 'observerd validate' what to set otherwise.", p.Observer))
 	}
 	f.fine("no observer has poison rows")
@@ -191,11 +191,4 @@ func groups(all map[string][]string) string {
 		texts = append(texts, fmt.Sprintf("%s (%s)", property, strings.Join(all[property], ", ")))
 	}
 	return strings.Join(texts, "; ")
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -106,9 +106,9 @@ func replicated(x *input, f *findings) {
 	}
 	switch {
 	case s.Standbys > 0:
-		f.add(Warning, plural(s.Standbys, "standby streams", "standbys stream")+" from this server, and "+why, lost, do)
+		f.add(Warning, status.Plural(s.Standbys, "standby streams", "standbys stream")+" from this server, and "+why, lost, do)
 	case s.Unseen > 0:
-		f.add(Note, plural(s.Unseen, "session for replication is", "sessions for replication are")+" open on this server, and "+why+
+		f.add(Note, status.Plural(s.Unseen, "session for replication is", "sessions for replication are")+" open on this server, and "+why+
 			"; whether a standby is behind, the role "+x.Role.Name+" may not see", "If there is one: "+lost, "GRANT pg_read_all_stats to the role to let doctor see. "+do)
 	}
 }

@@ -61,11 +61,15 @@ func (v Verdict) Headline() string {
 	if len(v.Attention) == 0 {
 		return "ok"
 	}
-	things := "1 thing needs attention"
-	if n := len(v.Attention); n > 1 {
-		things = fmt.Sprintf("%d things need attention", n)
+	return string(v.Level) + ": " + Plural(len(v.Attention), "thing needs attention", "things need attention")
+}
+
+// Plural words how many of something there are.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	return string(v.Level) + ": " + things
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 func (r Report) nodesNeed() (all []Attention) {
