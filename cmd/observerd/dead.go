@@ -335,14 +335,8 @@ func said(r retriedRecord) string {
 
 // leftOver is the error of a retry that has left records.
 func leftOver(all []retriedRecord) error {
-	left := 0
-	for _, r := range all {
-		switch r.Outcome {
-		case admin.RetryEvent, admin.RetryObserved, admin.RetryDelivered:
-		default:
-			left++
-		}
-	}
+	gone := []admin.RetryOutcome{admin.RetryEvent, admin.RetryObserved, admin.RetryDelivered}
+	left := len(fn.Only(all, func(r retriedRecord) bool { return !slices.Contains(gone, r.Outcome) }))
 	if left == 0 {
 		return nil
 	}

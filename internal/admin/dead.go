@@ -47,11 +47,8 @@ func (op *Operator) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, time.Tim
 	return found, now, err
 }
 
-// DropDead removes records of one observer, and returns how many there were.
+// DropDead removes records of one observer, at least one, and returns how many there were.
 func (op *Operator) DropDead(ctx context.Context, rows []DeadRow, by By) (int64, error) {
-	if len(rows) == 0 {
-		return 0, nil
-	}
 	return op.db.Operations().DropDead(ctx, idsOf(rows), deadAct(by, "drop-dead", rows))
 }
 
