@@ -13,10 +13,6 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// errFindings says that the doctor has found something. It is told in full on
-// stdout.
-var errFindings = errors.New("the doctor has found problems")
-
 // defaultWatch catches what nodes write that are at work, without making a
 // person wait.
 const defaultWatch = 5 * time.Second
@@ -63,7 +59,7 @@ the Java nodes to see all of them.`,
 			return err
 		}
 		if diagnosis.Problems > 0 || *strict && diagnosis.Warnings > 0 {
-			return codeError{exitFindings, saidError{errFindings}}
+			return codeError{exitFindings, saidError{errors.New("the doctor has found problems")}} // They are told in full on stdout.
 		}
 		return nil
 	}

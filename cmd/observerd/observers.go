@@ -277,8 +277,6 @@ func atThisHost(name string) string {
 	return name + "@" + host
 }
 
-var errNotConfirmed = errors.New("not confirmed; nothing was changed")
-
 // confirm asks at a terminal; elsewhere --yes is required.
 func (c observerCommands) confirm(ctx context.Context, yes bool, question string) error {
 	if yes {
@@ -299,7 +297,7 @@ func (c observerCommands) confirm(ctx context.Context, yes bool, question string
 		return context.Cause(ctx)
 	case line := <-answer:
 		if line != "y" && line != "yes" {
-			return errNotConfirmed
+			return errors.New("not confirmed; nothing was changed")
 		}
 	}
 	return nil
