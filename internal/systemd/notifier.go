@@ -98,15 +98,22 @@ func (n *Notifier) Reloaded(refusal string) {
 	n.post(func(r *reporter) { r.reloaded(refusal) })
 }
 
-// Stopping reports that the process ends, which takes that long at most.
+// Stopping reports that the process ends, which takes that long at most: at once, because
+// a short stop is over before the next refresh.
 func (n *Notifier) Stopping(within time.Duration) {
-	n.post(func(r *reporter) { r.stopping(within) })
+	n.post(func(r *reporter) {
+		r.stops = true
+		r.report(daemon.SdNotifyStopping, extend(within), statusLine("Stopping"))
+	})
 }
 
 // Ending reports why the process ends, in one line without secrets. It is the last
 // message.
 func (n *Notifier) Ending(why string) {
-	n.post(func(r *reporter) { r.ending(why) })
+	n.post(func(r *reporter) {
+		r.node = nil
+		r.report(statusLine(why))
+	})
 }
 
 // Close sends the messages that are left and ends. It waits for the manager, a few

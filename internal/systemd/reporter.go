@@ -83,17 +83,6 @@ func (r *reporter) reloaded(refusal string) {
 	}
 }
 
-// stopping reports the stop at once: a short one is over before the next refresh.
-func (r *reporter) stopping(within time.Duration) {
-	r.stops = true
-	r.report(daemon.SdNotifyStopping, extend(within), statusLine("Stopping"))
-}
-
-func (r *reporter) ending(why string) {
-	r.node = nil
-	r.report(statusLine(why))
-}
-
 // refresh sends a status that has changed, and the messages that are repeated as long
 // as no loop hangs.
 func (r *reporter) refresh() {
