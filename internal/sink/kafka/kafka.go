@@ -19,7 +19,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -153,21 +153,17 @@ func (first) Partition(*kgo.Record, int) int       { return 0 }
 
 // dials remembers why the last connection was not made: the client tries again for as long
 // as it may, and then says no more than that. It is a [kgo.HookBrokerConnect].
-type dials struct {
-	mu  sync.Mutex
-	err error
-}
+type dials struct{ err atomic.Pointer[error] }
 
 func (d *dials) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = err
+	d.err.Store(&err)
 }
 
 func (d *dials) last() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
+	if err := d.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (s *Sink) begin(ctx context.Context) error {
