@@ -270,11 +270,8 @@ func self() string {
 
 // atThisHost names a user of this host.
 func atThisHost(name string) string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return name + "@" + host
+	host, _ := os.Hostname()
+	return name + "@" + cmp.Or(host, "unknown")
 }
 
 // confirm asks at a terminal; elsewhere --yes is required.
