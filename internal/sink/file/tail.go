@@ -51,11 +51,11 @@ func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(r, start, size-start), 64<<10)
 	at, torn, foreigner := start, 0, false
 	if start > 0 {
-		n, err := skipLine(in)
-		if err != nil {
-			return t, 0, err
+		rest, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return t, 0, fmt.Errorf("read the end of the file: %w", err)
 		}
-		at += n
+		at += int64(len(rest))
 	}
 	t.keep = at
 	for at < size {
@@ -68,40 +68,24 @@ func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
 		}
 		at += int64(len(line))
 		text, ended := bytes.CutSuffix(line, []byte{'\n'})
-		switch what, id := judge(text, ended); what {
-		case whole:
-			lines++
-			foreigner = false
-			t.ids, t.last = append(t.ids, id), text
-			t.keep, t.unfinished = at, !ended
-			t.damaged, torn = t.damaged+torn, 0
-		case foreign:
-			lines++
-			foreigner = true
-			t.keep = at
-			t.damaged, torn = t.damaged+torn, 0
-		case broken:
+		what, id := judge(text, ended)
+		if what == broken {
 			torn++
+			continue
+		}
+		lines++
+		foreigner = what == foreign
+		t.keep = at
+		t.damaged, torn = t.damaged+torn, 0
+		if what == whole {
+			t.ids, t.last = append(t.ids, id), text
+			t.unfinished = !ended
 		}
 	}
 	if foreigner {
 		return t, lines, ErrForeign
 	}
 	return t, lines, nil
-}
-
-// skipLine reads over the rest of a line and returns its length.
-func skipLine(in *bufio.Reader) (n int64, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		n += int64(len(part))
-		switch {
-		case err == nil, errors.Is(err, io.EOF):
-			return n, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return n, fmt.Errorf("read the end of the file: %w", err)
-		}
-	}
 }
 
 // lineKind is what a line is.
