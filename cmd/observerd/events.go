@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // lookEvery is the time between two looks at the event log.
@@ -84,10 +85,8 @@ func (c *cli) tail(ctx context.Context, timeout time.Duration, o admin.TailOptio
 		case !said:
 			fmt.Fprintf(c.stderr, "waiting: %v\n", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lookEvery) {
 			return nil
-		case <-time.After(lookEvery):
 		}
 	}
 }

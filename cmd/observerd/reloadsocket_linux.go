@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // requestTimeout is how long a client may take to write its request.
@@ -47,10 +49,7 @@ func serveReloads(ctx context.Context, self *atomic.Pointer[nodeProcess], reques
 		for ctx.Err() == nil {
 			conn, err := listener.Accept()
 			if err != nil {
-				select { // There may be too many open files.
-				case <-ctx.Done():
-				case <-time.After(time.Second):
-				}
+				wait.For(ctx, time.Second) // There may be too many open files.
 				continue
 			}
 			serving.Go(func() { serveReload(ctx, conn, self, requests) })
