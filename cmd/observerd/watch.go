@@ -123,15 +123,10 @@ func (c *cli) terminalLines() int {
 }
 
 // terminalHeight is in lines; 0 where it is unknown.
-func terminalHeight(terminal *os.File) (lines int) {
-	raw, err := terminal.SyscallConn()
+func terminalHeight(terminal *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) {
-		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
-			lines = int(size.Row)
-		}
-	})
-	return lines
+	return int(size.Row)
 }
