@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -204,9 +203,8 @@ const (
 
 // stepBackoff pauses a reconcile that makes no progress: in every turn it would read
 // its source for nothing and keep the lock of the type from the polls. The zero value
-// is none.
+// is none. Polls of an observer follow each other, so that it is for one at a time.
 type stepBackoff struct {
-	mu       sync.Mutex
 	failures int // in a row
 	timeouts int // among them
 	until    time.Time
@@ -214,23 +212,17 @@ type stepBackoff struct {
 
 // lasts reports whether the backoff lasts, so that no step is tried now.
 func (b *stepBackoff) lasts() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return time.Now().Before(b.until)
 }
 
 // grown is the time for the next step: twice that of the step before, if that was too
 // short. The rows of one timestamp are passed in one step, however many they are.
 func (b *stepBackoff) grown(least time.Duration) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	return doubled(least, b.timeouts, max(least, mostGrown))
 }
 
 // record adds the result of a step. timeout says that a failed one had too little time.
 func (b *stepBackoff) record(failed, timeout bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if !failed {
 		b.failures, b.timeouts, b.until = 0, 0, time.Time{}
 		return
