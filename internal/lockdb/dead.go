@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
@@ -33,10 +34,7 @@ const deadFresh = 24 * 60 * 60
 
 // Buried implements [observer.Store].
 func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
-	keys := make([]string, len(dead))
-	for i, d := range dead {
-		keys[i] = hex.EncodeToString(deadDigest(d))
-	}
+	keys := fn.Each(dead, func(d observer.Dead) string { return hex.EncodeToString(deadDigest(d)) })
 	list, err := s.db.List(keys)
 	if err != nil {
 		return nil, err
@@ -59,11 +57,7 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 	if err != nil {
 		return nil, err
 	}
-	known := make([]observer.Burial, len(dead))
-	for i, key := range keys {
-		known[i] = found[key]
-	}
-	return known, nil
+	return fn.Each(keys, func(key string) observer.Burial { return found[key] }), nil
 }
 
 // DeadRow is the record of a poison row.
@@ -132,9 +126,5 @@ func (t *Operations) SettleDead(ctx context.Context, g lock.Grant, stream string
 
 // numbers are ids as texts, for a list.
 func numbers(ids []int64) []string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.FormatInt(id, 10)
-	}
-	return texts
+	return fn.Each(ids, func(id int64) string { return strconv.FormatInt(id, 10) })
 }

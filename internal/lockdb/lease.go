@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
@@ -69,11 +70,7 @@ func Stored(g lock.Grant) lock.Grant {
 
 // StoredAll are the grants as their rows have them.
 func StoredAll(grants []lock.Grant) []lock.Grant {
-	rows := make([]lock.Grant, len(grants))
-	for i, g := range grants {
-		rows[i] = Stored(g)
-	}
-	return rows
+	return fn.Each(grants, Stored)
 }
 
 // heldError says who has the lock. What it finds may have changed since.

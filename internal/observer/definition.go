@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // readCursor checks that the cursor belongs to the definition and the query.
@@ -151,10 +153,7 @@ func primaryKey(ctx context.Context, src Source, s Spec, c Cursor, keys KeyForm)
 
 // checkKey compares a primary key with the columns of which the stream has made keys.
 func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
-	var before []string
-	for _, column := range keys {
-		before = append(before, column.Name)
-	}
+	before := fn.Each(keys, func(c KeyColumn) string { return c.Name })
 	table, write := s.Query.Table, strings.Join(asWritten(s, c, before), ", ")
 	switch {
 	case len(before) == 0 || c.Rows == 0 || slices.Equal(before, found):
@@ -175,10 +174,7 @@ func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
 // cursor was written: names fold. Rows are read by the names of the catalogue.
 func asWritten(s Spec, c Cursor, found []string) []string {
 	for _, fold := range []func(string) string{strings.ToLower, strings.ToUpper} {
-		key := make([]string, len(found))
-		for i, name := range found {
-			key[i] = fold(name)
-		}
+		key := fn.Each(found, fold)
 		if fingerprint(s, key) == c.Fingerprint {
 			return key
 		}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/jsontext"
 )
 
@@ -25,11 +26,7 @@ func JoinKey(parts []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	escaped := make([]string, len(parts))
-	for i, part := range parts {
-		escaped[i] = keyEscaper.Replace(part)
-	}
-	return strings.Join(escaped, "/")
+	return strings.Join(fn.Each(parts, keyEscaper.Replace), "/")
 }
 
 var keyUnescaper = strings.NewReplacer("%2F", "/", "%25", "%")

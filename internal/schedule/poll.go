@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
@@ -73,10 +74,7 @@ func (r *run) work(ctx context.Context, g lock.Grant, due []*observerPoll) *resu
 // readState reads the state of the turn and of its observers under the lock. The
 // error is errTaken when another node took the turn between the look and the lock.
 func (r *run) readState(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
-	ids := make([]string, len(r.typ.Observers))
-	for i, o := range r.typ.Observers {
-		ids[i] = o.ID()
-	}
+	ids := fn.Each(r.typ.Observers, Observer.ID)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	state, known, err := r.opts.Store.TurnAndStreams(ctx, r.typ.Name, ids)
