@@ -74,7 +74,8 @@ func lastKey(rows []row) string {
 // in which rows cost no allocation of their own, and that is small beside a chunk.
 const (
 	smallestBlock = 4 << 10
-	largestBlock  = 256 << 10
+	doublings     = 6
+	largestBlock  = smallestBlock << doublings
 )
 
 // arena copies many small byte slices into few large ones.
@@ -106,17 +107,12 @@ func (a *arena) copy(data []byte) []byte {
 
 // block is the next one, of at least so many bytes.
 func (a *arena) block(n int) []byte {
-	for ; a.used < len(a.blocks); a.used++ {
-		if b := a.blocks[a.used]; len(b) >= n {
-			a.used++
-			return b
-		}
+	for a.used < len(a.blocks) && len(a.blocks[a.used]) < n {
+		a.used++
 	}
-	size := smallestBlock
-	if a.used > 0 {
-		size = min(2*len(a.blocks[a.used-1]), largestBlock)
+	if a.used == len(a.blocks) {
+		a.blocks = append(a.blocks, make([]byte, max(n, smallestBlock<<min(a.used, doublings))))
 	}
-	b := make([]byte, max(size, n))
-	a.blocks, a.used = append(a.blocks, b), a.used+1
-	return b
+	a.used++
+	return a.blocks[a.used-1]
 }
