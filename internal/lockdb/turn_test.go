@@ -56,6 +56,40 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 	})
 }
 
+// TestTurnKnowsWhoseTTLCounts: that of the holder, and the request's for a holder that is not
+// ours, unless the row has its own expiry.
+func TestTurnKnowsWhoseTTLCounts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		key := lockdb.RowKey("order-observer-poll")
+		short := request(key)
+		short.TTL = time.Minute
+		g, err := db.Leases().Acquire(t.Context(), short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := func(what string, held bool, holder string) {
+			t.Helper()
+			if s, err := db.Turns().Turn(t.Context(), "order", request(key)); err != nil || s.Held != held || s.Holder != holder {
+				t.Errorf("%s: %+v, %v", what, s, err)
+			}
+		}
+		look("fresh", true, "node-a")
+		date(t, url, g.Term, -2*time.Minute)
+		look("older than its own TTL", false, "")
+		date(t, url, g.Term, time.Hour)
+		look("dated ahead", true, "node-a")
+		look("dated now", true, "node-a")
+		if err := db.Leases().Release(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		foreign(t, url, key, "stranger", -2*time.Minute)
+		look("of a stranger, within the TTL of the request", expiryColumn(t, url) == "", "")
+		date(t, url, "stranger", -6*time.Minute)
+		look("of a stranger, over", false, "")
+	})
+}
+
 // TestWhatIsKnownOfAStream follows what a node learns of a stream that others polled.
 func TestWhatIsKnownOfAStream(t *testing.T) {
 	t.Parallel()

@@ -3,11 +3,13 @@ package observer_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 )
@@ -135,6 +137,7 @@ func TestCarriedRowsAreKnown(t *testing.T) {
 	equal(t, "events of the commits", fmt.Sprint(s.commits(before)), "[3]")
 	equal(t, "poison rows", len(s.db.Dead(stream)), 2)
 	equal(t, "keys", len(s.checkLog()), 122)
+	equalList(t, "events in the order of the rows", s.story()[120:], key(1)+" changed 2", "twice new 1", key(1000)+" new 1")
 	s.src.Delete(key(1000))
 	s.poll()
 	equal(t, "the last event", s.story()[len(s.story())-1], key(1000)+" gone 2")
@@ -159,4 +162,122 @@ func TestChangesBelowAMarkAreNotCarried(t *testing.T) {
 	before := len(s.db.Chunks(stream))
 	s.poll()
 	equal(t, "events of the commits", fmt.Sprint(s.commits(before)), "[0 1 1 1 1 1]")
+}
+
+// TestCarriedChangesAreCommittedBeforeARefusal, and before a panic of the source: both come
+// again in each poll, at the same row.
+func TestCarriedChangesAreCommittedBeforeARefusal(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spoil func(s *stage)
+		poll  func(s *stage) error
+	}{
+		"poison": {func(s *stage) {
+			for i := range 30 {
+				s.src.Delete(key(200 + i))
+				s.src.Add(bad(key(200+i), -1))
+			}
+			_, _ = s.tryPoll() // It notes the refusal; later ones find it noted.
+		}, func(s *stage) error {
+			if _, err := s.tryPoll(); !errors.Is(err, observer.ErrMostlyPoison) {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		}},
+		"panic": {func(*stage) {}, func(s *stage) (err error) {
+			defer func() {
+				if recover() == nil {
+					err = errors.New("no panic")
+				}
+			}()
+			rows := 0
+			s.src.Step = func(call string) error {
+				if rows++; call == "next" && rows == 110 {
+					panic("of the driver")
+				}
+				return nil
+			}
+			_, err = s.tryPoll()
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := keyed(t, observer.DetectSnapshot, noTimestamp, chunkRows(20))
+			s.put(0, 400)
+			s.poll()
+			test.spoil(s)
+			s.src.Put(key(5), "b")
+			if err := test.poll(s); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "events", len(s.story())-400, 1)
+		})
+	}
+}
+
+// TestGuessIsNotCarried where max-changed leaves a tenth of a chunk that was taken for new:
+// nothing would repeat the commit that refuses it.
+func TestGuessIsNotCarried(t *testing.T) {
+	t.Parallel()
+	for _, detect := range []observer.Detect{observer.DetectSnapshot, observer.DetectChange, observer.DetectNew} {
+		s := keyed(t, detect, noTimestamp, chunkRows(20))
+		s.put(0, 400)
+		s.poll()
+		for i := range 20 {
+			s.src.Put(fmt.Sprintf("a%04d", i), "a")
+		}
+		s.spec.MaxChanged = 21
+		s.poll()
+		s.poll()
+		equal(t, "events", len(s.story()), 420)
+		s.checkLog()
+	}
+}
+
+// TestCarriedChangesHaveTheirOwnData though the rows of their chunks have made room for others.
+func TestCarriedChangesHaveTheirOwnData(t *testing.T) {
+	t.Parallel()
+	s := scattered(t, "b")
+	want := func(e events.Event) {
+		equal(t, "data of "+e.Subject, string(e.Data), fmt.Sprintf(`{"id":%q,"value":"b"}`, e.Subject))
+	}
+	if _, err := s.observer().Poll(t.Context(), s.src, observer.DryRun(s.db.Acquire(), func(ch observer.Chunk) error {
+		for _, e := range ch.Events {
+			want(e)
+		}
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	s.poll()
+	for _, e := range s.db.Events(stream)[400:] {
+		want(e)
+	}
+	equal(t, "events of another poll", s.poll().Events, 0)
+}
+
+// TestRowsOfReusedBatchesStayApart in chunks each of which needs more room than those before.
+func TestRowsOfReusedBatchesStayApart(t *testing.T) {
+	t.Parallel()
+	s := keyed(t, observer.DetectSnapshot, noTimestamp, chunkRows(50))
+	value := func(i int, version int64) string { return fmt.Sprint(i, "-", version, strings.Repeat("x", 15*i)) }
+	for version := range int64(2) {
+		for i := range 600 {
+			if version == 0 || i%3 == 0 || i%70 < 3 {
+				s.src.Put(key(i), value(i, version+1))
+			}
+		}
+		s.poll()
+	}
+	for subject, versions := range s.checkLog() {
+		i, err := strconv.Atoi(subject[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range versions {
+			equal(t, "data of "+subject, string(e.Data), fmt.Sprintf(`{"id":%q,"value":%q}`, subject, value(i, e.Version)))
+		}
+	}
+	equal(t, "events of another poll", s.poll().Events, 0)
 }

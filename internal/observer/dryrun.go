@@ -67,7 +67,7 @@ func (d *dryRun) Commit(_ context.Context, ch Chunk) (Cursor, error) {
 		return Cursor{}, err
 	}
 	for _, o := range slices.Concat(ch.New, ch.Changed) {
-		o.Hash = slices.Clone(o.Hash) // It is part of a whole batch of rows.
+		o.Hash = slices.Clone(o.Hash) // Its batch is used again.
 		d.rows[o.Key] = o
 	}
 	d.cursor = &ch.After

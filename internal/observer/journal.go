@@ -235,6 +235,15 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	return nil
 }
 
+// commitCarried commits what is carried before the poll can end for another reason than its
+// time: if it always ends there, its changes would never be committed.
+func (j *journal) commitCarried(ctx context.Context) error {
+	if len(j.carried.Events) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	return j.commit(ctx, Chunk{})
+}
+
 // failed wraps an error of a call that ctx can end. When it has, the cause is
 // what happened, and the error only how the callee noticed.
 func failed(ctx context.Context, operation string, err error) error {

@@ -84,6 +84,9 @@ func (j *journal) countPoison(ctx context.Context, batches <-chan *batch, err er
 	if !errors.As(err, &r) || r.Kind != RefusalPoison {
 		return err
 	}
+	if failed := j.commitCarried(ctx); failed != nil {
+		return failed
+	}
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	more := int64(0)

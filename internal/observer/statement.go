@@ -63,7 +63,7 @@ func (c *comparer) takeOrRepeat(ctx context.Context, rows *reader, by reading, b
 	ch, done, err := c.compare(ctx, rows.part, b, guess)
 	if err == nil {
 		by.reach(b.rows[:done])
-		err = c.commitOrCarry(ctx, rows.part, b, ch)
+		err = c.commitOrCarry(ctx, rows.part, b, done, ch)
 	} else {
 		err = c.countPoison(ctx, rows.batches, err)
 	}
@@ -100,13 +100,11 @@ func (c *comparer) mayGuess(b *batch) bool {
 }
 
 func (c *comparer) endStatement(ctx context.Context, rows *reader, by reading) (outcome, error) {
+	if err := c.commitCarried(ctx); err != nil {
+		return unfinished, err
+	}
 	if err := rows.failure(ctx); err != nil {
 		return unfinished, c.keepQuiet(ctx, by, err)
-	}
-	if len(c.carried.Events) > 0 {
-		if err := c.commit(ctx, Chunk{}); err != nil {
-			return unfinished, err
-		}
 	}
 	how := by.end(ctx, rows, &c.seen)
 	if how == complete {
@@ -137,10 +135,10 @@ func patience(ctx context.Context) time.Duration {
 	return min(quietLongest, max(quietLeast, halfLeft(ctx, quietLongest)))
 }
 
-// commitOrCarry commits a chunk that is worth it.
-func (c *comparer) commitOrCarry(ctx context.Context, part Part, b *batch, ch Chunk) error {
+// commitOrCarry commits a chunk that is worth it. It was made of so many rows of the batch.
+func (c *comparer) commitOrCarry(ctx context.Context, part Part, b *batch, rows int, ch Chunk) error {
 	switch {
-	case c.mayCarry(b, ch):
+	case c.mayCarry(b, rows, ch):
 		c.carry(ch)
 	case len(ch.Events) > 0, len(ch.Dead) > 0, len(c.carried.Events) > 0, c.isOverdue(ctx, part):
 		return c.commit(ctx, ch)
@@ -150,10 +148,11 @@ func (c *comparer) commitOrCarry(ctx context.Context, part Part, b *batch, ch Ch
 
 // mayCarry reports whether the changes of a chunk can wait for those of the next: in a reading
 // of all rows, whose marks say nothing of what was compared, if the last commit was just now
-// and they are few beside the chunk. So no chunk is carried whose rows are all new.
-func (c *comparer) mayCarry(b *batch, ch Chunk) bool {
+// and they are few beside the chunk. So no chunk is carried whose rows are all new, and none
+// that was guessed.
+func (c *comparer) mayCarry(b *batch, rows int, ch Chunk) bool {
 	n := len(c.carried.Events) + len(ch.Events)
-	few := 10*n <= len(b.rows) && 10*(dataSize(c.carried)+dataSize(ch)) <= b.bytes
+	few := 10*n <= rows && 10*(dataSize(c.carried)+dataSize(ch)) <= b.bytes
 	return n > 0 && len(ch.Dead) == 0 && few && c.spec.readsAll() && time.Since(c.committed) < quietLeast
 }
 

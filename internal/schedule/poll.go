@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
-	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
@@ -69,19 +68,6 @@ func (r *run) work(ctx context.Context, g lock.Grant, due []*observerPoll) *resu
 	close(queue)
 	workers.Wait()
 	return all
-}
-
-// readState reads the state of the turn and of its observers under the lock. The
-// error is errTaken when another node took the turn between the look and the lock.
-func (r *run) readState(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
-	ids := fn.Each(r.typ.Observers, Observer.ID)
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	state, known, err := r.opts.Store.TurnAndStreams(ctx, r.typ.Name, ids)
-	if err == nil && r.taken(state) {
-		err = errTaken
-	}
-	return state, known, err
 }
 
 // ready reports whether the observer is to be polled: it is not paused, has neither a

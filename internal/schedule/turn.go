@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/turn"
 )
@@ -70,6 +71,21 @@ func (r *run) turn(ctx context.Context) bool {
 	r.passedOver.reset()
 	r.poll(lease, state, known)
 	return true
+}
+
+// readState reads the state of the turn and of its observers under the lock. The
+// error is errTaken when another node took the turn between the look and the lock.
+func (r *run) readState(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
+	ids := fn.Each(r.typ.Observers, Observer.ID)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	defer func() { r.lookDuration = time.Since(began) }()
+	state, known, err := r.opts.Store.TurnAndStreams(ctx, r.typ.Name, ids)
+	if err == nil && r.taken(state) {
+		err = errTaken
+	}
+	return state, known, err
 }
 
 // The reasons for which a node skips a turn.

@@ -129,8 +129,8 @@ func dateInTheFuture() Step {
 		Edits: []Edit{
 			{rendering, "\"($a.created_date < {utcago \" + holderTTL + \"})\"", "\"($a.created_date < {utcago \" + holderTTL + \"} OR $a.created_date > {utc})\""},
 			{rendering, "\"($a.created_date < {utcago $b})\"", "\"($a.created_date < {utcago $b} OR $a.created_date > {utc})\""},
-			{rendering, "\"expired\":   \"($a.expired_after < {utc}\" + used + \")\"", "\"expired\":   \"($a.expired_after < {utc}\" + used + \" OR $a.created_date > {utc})\""},
-			{rendering, "\"ended\":     \"($a.expired_after < {utc}\" + used + \")\"", "\"ended\":     \"($a.expired_after < {utc}\" + used + \" OR $a.created_date > {utc})\""},
+			{rendering, "\"expired\": \"($a.expired_after < {utc}\" + used + \")\"", "\"expired\": \"($a.expired_after < {utc}\" + used + \" OR $a.created_date > {utc})\""},
+			{rendering, "\"ended\":   \"($a.expired_after < {utc}\" + used + \")\"", "\"ended\":   \"($a.expired_after < {utc}\" + used + \" OR $a.created_date > {utc})\""},
 		},
 	}
 }
