@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -186,9 +187,8 @@ func group(members []status.Member, of func(status.Member) string) map[string][]
 }
 
 func groups(all map[string][]string) string {
-	texts := make([]string, 0, len(all))
-	for _, property := range slices.Sorted(maps.Keys(all)) {
-		texts = append(texts, fmt.Sprintf("%s (%s)", property, strings.Join(all[property], ", ")))
+	one := func(property string) string {
+		return fmt.Sprintf("%s (%s)", property, strings.Join(all[property], ", "))
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(fn.Each(slices.Sorted(maps.Keys(all)), one), "; ")
 }

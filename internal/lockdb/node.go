@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 )
@@ -49,11 +50,8 @@ func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, e
 
 // intervalsText is the form of the column, with milliseconds.
 func intervalsText(intervals map[string]time.Duration) string {
-	var list []string
-	for _, typ := range slices.Sorted(maps.Keys(intervals)) {
-		list = append(list, fmt.Sprintf("%s=%d", typ, intervals[typ].Milliseconds()))
-	}
-	return strings.Join(list, ",")
+	one := func(typ string) string { return fmt.Sprintf("%s=%d", typ, intervals[typ].Milliseconds()) }
+	return strings.Join(fn.Each(slices.Sorted(maps.Keys(intervals)), one), ",")
 }
 
 func parseIntervals(text string) map[string]time.Duration {

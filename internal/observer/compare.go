@@ -144,9 +144,6 @@ func (c *comparison) expect(rows []row) {
 			n--
 		}
 	}
-	if limit := c.spec.MaxChanged; limit > 0 {
-		n = min(n, limit)
-	}
 	c.chunk.New, c.chunk.Events = slices.Grow(c.room.New[:0], n), slices.Grow(c.room.Events[:0], n)
 	c.room = Chunk{}
 	if c.unknown == nil {
