@@ -91,8 +91,7 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 		return known.rows, nil // Nothing was observed of this stream yet.
 	}
 	if len(keys) >= rangeLeast && ascend(keys) {
-		err := s.observed(ctx, c, s.sql.SQL().Store.Between, known.note, keys[0], keys[len(keys)-1], 2*len(keys))
-		if err != nil {
+		if err := s.observed(ctx, c, s.sql.SQL().Store.Between, known.note, keys[0], keys[len(keys)-1], 2*len(keys)); err != nil {
 			return nil, err
 		}
 	}

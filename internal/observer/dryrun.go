@@ -33,15 +33,12 @@ func (d *dryRun) Cursor(ctx context.Context, stream string) (Cursor, error) {
 
 func (d *dryRun) Observed(ctx context.Context, c Cursor, keys []string) ([]Observed, error) {
 	known, err := d.Store.Observed(ctx, c, keys)
-	if err != nil {
-		return nil, err
-	}
-	for i, key := range keys {
-		if o, ok := d.rows[key]; ok {
+	for i := range known {
+		if o, ok := d.rows[keys[i]]; ok {
 			known[i] = o
 		}
 	}
-	return known, nil
+	return known, err
 }
 
 // Live visits all rows, whatever the key: those that were found before are gone.
