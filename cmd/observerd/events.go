@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // lookEvery is the time between two looks at the event log.
@@ -85,8 +84,10 @@ func (c *cli) tail(ctx context.Context, timeout time.Duration, o admin.TailOptio
 		case !said:
 			fmt.Fprintf(c.stderr, "waiting: %v\n", err)
 		}
-		if !wait.For(ctx, lookEvery) {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-time.After(lookEvery):
 		}
 	}
 }

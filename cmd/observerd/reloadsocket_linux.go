@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // requestTimeout is how long a client may take to write its request.
@@ -49,7 +47,10 @@ func serveReloads(ctx context.Context, self *atomic.Pointer[nodeProcess], reques
 		for ctx.Err() == nil {
 			conn, err := listener.Accept()
 			if err != nil {
-				wait.For(ctx, time.Second) // There may be too many open files.
+				select { // There may be too many open files.
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
 				continue
 			}
 			serving.Go(func() { serveReload(ctx, conn, self, requests) })

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	sqlitelib "modernc.org/sqlite/lib"
-
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
@@ -80,4 +78,4 @@ func (op *Operator) Migrate(ctx context.Context, by By) (before, after Schema, e
 }
 
 // SQLiteVersion is the version of the SQLite that is built in.
-const SQLiteVersion = sqlitelib.SQLITE_VERSION
+const SQLiteVersion = sqldb.SQLiteVersion

@@ -113,8 +113,7 @@ func (t *tailer) follow(ctx context.Context) error {
 			err = t.showNew(ctx, polled)
 		}
 		switch {
-		case ctx.Err() != nil:
-			return nil
+		case ctx.Err() != nil: // The wait says so.
 		case errors.Is(err, errShow), err != nil && !sqldb.Unavailable(err):
 			return err
 		case err != nil && !lost:

@@ -238,10 +238,10 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 // commitCarried commits what is carried before the poll can end for another reason than its
 // time: if it always ends there, its changes would never be committed.
 func (j *journal) commitCarried(ctx context.Context) error {
-	if len(j.carried.Events) == 0 || ctx.Err() != nil {
-		return nil
+	if len(j.carried.Events) > 0 && ctx.Err() == nil {
+		return j.commit(ctx, Chunk{})
 	}
-	return j.commit(ctx, Chunk{})
+	return nil
 }
 
 // failed wraps an error of a call that ctx can end. When it has, the cause is

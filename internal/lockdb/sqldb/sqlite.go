@@ -19,6 +19,9 @@ import (
 	"github.com/observerd/observerd/migrations"
 )
 
+// SQLiteVersion is the version of the SQLite that is built in.
+const SQLiteVersion = sqlitelib.SQLITE_VERSION
+
 // sqlitePragmas make a commit durable before it is answered (FULL), let
 // readers go on beside a writer (WAL), and let processes of one host wait for
 // each other instead of failing.
