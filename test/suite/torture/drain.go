@@ -90,13 +90,31 @@ func (b *backlog) left(ctx context.Context, ledger *audit.DB) (rest int, what st
 		return 0, "", err
 	}
 	owed := 0
-	for _, owes := range b.gone {
-		if owes {
+	for r, owes := range b.gone {
+		if !owes {
+			continue
+		}
+		known, err := isObserved(ctx, ledger, r)
+		if err != nil {
+			return 0, "", err
+		}
+		if known {
 			owed++
 		}
 	}
 	what = fmt.Sprintf("%d rows and the end of %d are not told, %d events are not delivered", len(b.missing), owed, undelivered)
 	return len(b.missing) + owed + undelivered, what, nil
+}
+
+// isObserved reports whether the row was met since its stream last forgot its rows: of others
+// no snapshot knows that they are gone.
+func isObserved(ctx context.Context, ledger *audit.DB, r row) (known bool, err error) {
+	err = ledger.QueryRowContext(ctx, fmt.Sprintf(`
+		SELECT count(*) > 0
+		  FROM obs_observed o
+		  JOIN obs_cursor c ON c.stream_id = o.stream_id
+		 WHERE c.stream = '%s' AND o.key = '%s' AND NOT o.gone`, r.stream, r.key)).Scan(&known)
+	return known, err
 }
 
 // followAll reads the new events of all streams, and counts those that the sink lacks.

@@ -127,6 +127,26 @@ func ofPolls() []Mutant {
 			Witness: "internal/observer TestNewMakesOneEventOfAKeyEver",
 		},
 		{
+			Name:    "takes-all-rows-for-new",
+			Without: []Step{firstLookUp(), plainInserts()},
+			Shows:   "The first chunk of a statement, which begins among rows that are known, is taken for new. The plain insert covers for the look-up: the commit is refused.",
+			Expect:  []check.Kind{check.Duplicated, check.Unexpected},
+			Witness: "internal/observer TestRowsBehindNewOnesAreTakenForNew",
+		},
+		{
+			Name:    "drops-what-it-carries",
+			Without: []Step{carried()},
+			Shows:   "The changes of a chunk wait for the next commit, which does not write them; each poll finds them again.",
+			Expect:  []check.Kind{check.Lost},
+			Witness: "internal/observer TestFewChangesCommitTogether",
+		},
+		{
+			Name:    "joins-a-question-that-was-asked",
+			Without: []Step{laterQuestion()},
+			Shows:   "A poll takes the horizon that another one was asking for when it began: older than its beginning, and with a former stamp of the table.",
+			Witness: "internal/source TestCallsThatWaitShareTheNextQuestion",
+		},
+		{
 			Name:    "begins-with-the-first-row",
 			Without: []Step{goingOn()},
 			Shows:   "A poll has time for a third of the table, always the first one: the other rows are never read.",

@@ -11,6 +11,7 @@ const (
 	goneFile       = "internal/observer/gone.go"
 	definitionFile = "internal/observer/definition.go"
 	generationFile = "internal/observer/generation.go"
+	togetherFile   = "internal/source/together.go"
 )
 
 // The steps of a poll.
@@ -91,5 +92,27 @@ func disbelief() Step {
 	return Step{
 		What:  "rows that a snapshot lacks are gone, however many they are",
 		Edits: []Edit{{goneFile, "if missing <= max(may, g.allowed(RefusalGone)) {", "if missing <= max(may, g.allowed(RefusalGone), before) {"}},
+	}
+}
+
+func firstLookUp() Step {
+	return Step{
+		What:  "the first rows of a statement are not looked up",
+		Edits: []Edit{{statementFile, "c.guess = false // It may begin among rows that were committed.", "c.guess = true"}},
+	}
+}
+
+func carried() Step {
+	return Step{
+		What:  "a commit does not take along what is carried",
+		Edits: []Edit{{journalFile, "\tch.follow(j.carried)\n", ""}},
+	}
+}
+
+func laterQuestion() Step {
+	return Step{
+		What: "a call joins a question to the source that was asked before it came",
+		Edits: []Edit{{togetherFile, "\tt.mu.Lock()\n\tt.next = nil\n\tt.mu.Unlock()\n\tif q.err == nil {",
+			"\tdefer func() {\n\t\tt.mu.Lock()\n\t\tt.next = nil\n\t\tt.mu.Unlock()\n\t}()\n\tif q.err == nil {"}},
 	}
 }
