@@ -27,7 +27,9 @@ type relation struct {
 	policies bool
 	// parent says that tables inherit from it, whose rows it shows as well.
 	parent     bool
-	replicated bool   // see replicatedSQL
+	replicated bool // see replicatedSQL
+	// behind is what a view or a parent reads, where all of it is known; see throughSQL.
+	behind     []table
 	name       string // quoted, for messages; empty for a query
 	from       string // what follows FROM
 	columns    []source.Column

@@ -53,14 +53,19 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 
 // planAfter plans a read after a look, and returns what else brings its rows.
 func (s *Source) planAfter(ctx context.Context, q observer.Query, l look) (p plan, besides others, err error) {
-	if r, ok := s.relations.unchanged(q.Table, l); ok {
+	r, known := s.relations.unchanged(q.Table, l)
+	if known && r.fixed() {
 		if p, err := newPlan(r, q); err == nil {
 			return p, r.ownOthers(), nil
 		}
 	}
-	p, err = inSession(ctx, s, func(c *session) (plan, error) {
-		p, err := c.plan(ctx, q, observer.Range{})
-		if err == nil && p.relation.alone() {
+	p, err = inSession(ctx, s, func(c *session) (p plan, err error) {
+		switch {
+		case known:
+			p, err = c.planOf(ctx, r, q, observer.Range{})
+		case l.stamps[parseTable(q.Table)] == "":
+			p, err = c.plan(ctx, q, observer.Range{})
+		default:
 			p, err = c.planAndKeep(ctx, q)
 		}
 		if err == nil && p.selection.Timestamp >= 0 {
@@ -71,16 +76,18 @@ func (s *Source) planAfter(ctx context.Context, q observer.Query, l look) (p pla
 	return p, besides, err
 }
 
-// planAndKeep looks a table up once more, behind a look in the same session: of several
-// hosts another may be behind. A view, a query, a parent and policies are looked through each
-// time, as what they read may be replaced.
+// planAndKeep looks a table up behind a look in the same session: of several hosts another may be
+// behind.
 func (c *session) planAndKeep(ctx context.Context, q observer.Query) (plan, error) {
 	l, err := c.look(ctx, []tableName{parseTable(q.Table)})
 	if err != nil {
 		return plan{}, err
 	}
 	p, err := c.plan(ctx, q, observer.Range{})
-	if err == nil && p.relation.alone() {
+	if err == nil && !p.relation.alone() {
+		p.relation.behind, err = c.through(ctx, p.relation)
+	}
+	if err == nil {
 		c.source.relations.keep(q.Table, l, p.relation)
 	}
 	return p, err

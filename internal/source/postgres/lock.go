@@ -43,8 +43,10 @@ func (l locks) statements() (all []string) {
 
 // locks finds out what to lock. For a plain table the catalogue has said it; for
 // a query, a view, a partitioned table and one with policies the planner does, in
-// one round trip more: of the partitions it knows those that the range needs.
-func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, error) {
+// one round trip more: of the partitions it knows those that the range needs. A settled
+// session locks nothing for a single statement, see begin.
+func (c *session) locks(ctx context.Context, stream string, p plan) (locks, error) {
+	r := p.relation
 	plain := r.kind == 'r' && !r.policies
 	switch {
 	case plain && r.readable:
@@ -53,8 +55,12 @@ func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, e
 		return locks{}, nil
 	case r.kind == materialized || r.kind == foreignTable:
 		return locks{all: true}, nil
+	case r.fixed() && p.isSingle():
+		if settled, err := c.settle(ctx, stream); err != nil || settled {
+			return locks{}, err
+		}
 	}
-	found, err := c.reads(ctx, "look up the tables of the query", steps)
+	found, err := c.reads(ctx, "look up the tables of the query", p.steps)
 	return locks{tables: lockable(found.tables)}, err
 }
 

@@ -122,17 +122,30 @@ func TestReadOfARewrittenTable(t *testing.T) {
 	t.Parallel()
 	eachShape(t, 0, func(t *testing.T, address string, s *postgres.Source, q observer.Query) {
 		owner, other := connect(t, address), connect(t, address)
-		rows, err := s.Read(t.Context(), q, observer.Range{From: "2024-04-01 00:00:00.000000"})
-		if err != nil {
-			t.Fatal(err)
+		rewritten := func(in observer.Range) {
+			rows, err := s.Read(t.Context(), q, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, owner, `BEGIN; ALTER TABLE orders SET UNLOGGED`)
+			read := make(chan outcome, 1)
+			go func() { read <- drained(rows) }()
+			sessions(t, other, 1, waiting)
+			exec(t, owner, `COMMIT; ALTER TABLE orders SET LOGGED`)
+			if got := <-read; got.rows != 2 || got.err != nil {
+				t.Errorf("%+v: %d rows, %v; want 2", in, got.rows, got.err)
+			}
 		}
-		exec(t, owner, `BEGIN; ALTER TABLE orders SET UNLOGGED`)
-		read := make(chan outcome, 1)
-		go func() { read <- drained(rows) }()
-		sessions(t, other, 1, waiting)
-		exec(t, owner, `COMMIT`)
-		if got := <-read; got.rows != 2 || got.err != nil {
-			t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+		all := observer.Range{From: "2024-04-01 00:00:00.000000"}
+		dated := observer.Range{From: all.From, Part: observer.PartDated}
+		rewritten(all)
+		for _, in := range []observer.Range{all, dated} { // As in a poll, which knows what it reads.
+			for range 2 {
+				if _, err := s.Horizon(t.Context(), q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rewritten(in)
 		}
 	})
 }

@@ -39,7 +39,8 @@ const margin = time.Second
 // is hidden has nothing but its name.
 //
 // Each version of a row of the catalogue has the transaction that wrote it, which no later
-// change leaves as it is, nor VACUUM. LIMIT has the server take the index.
+// change leaves as it is, nor VACUUM. LIMIT has the server take the index. The stamp of a view, and
+// of a parent, has the rows of all that it reads.
 const lookSQL = `
 SELECT %s,
        (extract(epoch FROM pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8,
@@ -65,7 +66,12 @@ LEFT JOIN (ROWS FROM (pg_catalog.unnest($1::pg_catalog.name[]), pg_catalog.unnes
   CROSS JOIN LATERAL (
     SELECT pg_catalog.concat_ws('/', n.nspname, c.oid, c.xmin, pg_catalog.has_table_privilege(c.oid, 'SELECT'), ` + replicatedSQL + `,
              (SELECT pg_catalog.string_agg(pg_catalog.concat(a.attnum, ':', a.xmin, ':', pg_catalog.format_type(a.atttypid, a.atttypmod)), ',' ORDER BY a.attnum)
-                FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0)) AS stamp
+                FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0),
+             CASE WHEN c.relhassubclass OR c.relkind OPERATOR(pg_catalog.=) ANY ('{p,v}') THEN (` + reachedSQL + `
+               SELECT pg_catalog.string_agg(pg_catalog.concat(c.oid, ':', c.xmin, ':', w.xmin, ':', ` + replicatedSQL + `), ',' ORDER BY c.oid)
+                 FROM reached r
+                 JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.oid
+                 LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1') END) AS stamp
       FROM pg_catalog.pg_class c
       JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
      WHERE c.relname OPERATOR(pg_catalog.=) w.name AND c.relkind OPERATOR(pg_catalog.=) ` + kinds + `

@@ -84,7 +84,7 @@ func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.
 	if err != nil {
 		return p, err
 	}
-	p.locks, err = c.locks(ctx, p.relation, p.steps)
+	p.locks, err = c.locks(ctx, q.Stream, p)
 	return p, err
 }
 

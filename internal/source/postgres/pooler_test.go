@@ -193,7 +193,10 @@ func (p *pooler) poll(t *testing.T, s *postgres.Source, q observer.Query) (data 
 func TestBehindAPooler(t *testing.T) {
 	t.Parallel()
 	address := pgtest.New(t)
-	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES (1, now())`)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES (1, now());
+		CREATE VIEW latest AS SELECT o.* FROM orders o LEFT JOIN orders p ON p.id = o.id + 1 WHERE p.id IS NULL; CREATE VIEW newest AS SELECT * FROM latest;
+		CREATE TABLE parts (id int, at timestamptz NOT NULL) PARTITION BY RANGE (id);
+		CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (100); INSERT INTO parts TABLE orders`)
 	p := startPooler(t, address)
 	s := open(t, postgres.Options{URL: p.url})
 	settings := observer.Query{Key: []string{"id"}, SQL: `SELECT concat_ws(' ', current_setting('transaction_isolation'),
@@ -207,7 +210,11 @@ func TestBehindAPooler(t *testing.T) {
 	for what, test := range map[string]struct {
 		query             observer.Query
 		trips, statements int
-	}{"table": {table, 2, 5}, "query": {query, 8, 65}} {
+	}{
+		"table": {table, 2, 5}, "query": {query, 8, 65},
+		"view":              {observer.Query{Table: "newest", Key: []string{"id"}, Timestamp: "at"}, 2, 5},
+		"partitioned table": {observer.Query{Table: "parts", Key: []string{"id"}, Timestamp: "at"}, 2, 5},
+	} {
 		rows, trips, statements := p.poll(t, s, test.query)
 		// The first poll looks the table up. The pool asks a connection that was idle for a
 		// second whether it still lives, as on a machine that stands still between two steps.

@@ -41,11 +41,10 @@ func statementName(text string) string {
 // maxPrepared is how many statements a session prepares: each takes memory of the server.
 const maxPrepared = 32
 
-// prepares reports whether the session prepares a read: the single statement of a table that
+// prepares reports whether the session prepares a read: the single statement of a relation that
 // polls read again and again.
 func (c *session) prepares(p plan) bool {
-	known := p.relation.kind == 'r' && p.relation.stamp != ""
-	return known && p.repeats && p.isSingle() && c.kept.settled && c.choosesPlans() && !c.source.unprepared.Load()
+	return p.relation.stamp != "" && p.repeats && p.isSingle() && c.kept.settled && c.choosesPlans() && !c.source.unprepared.Load()
 }
 
 // prepareRead returns the name of a read that a settled session has prepared, or is empty

@@ -31,6 +31,63 @@ WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.granted
   AND c.oid >= 16384 AND c.relkind = ` + kinds + `
 ORDER BY c.oid`
 
+// reachedSQL begins a statement about the relation c: it lists what a read of it reads, as far as
+// the catalogue has that, itself among them. What the rows of a materialized view were made of is
+// not read.
+const reachedSQL = `
+WITH RECURSIVE reached AS (
+  SELECT c.oid
+   UNION
+  SELECT n.oid
+    FROM reached r
+   CROSS JOIN LATERAL (
+     SELECT i.inhrelid AS oid FROM pg_catalog.pg_inherits i WHERE i.inhparent OPERATOR(pg_catalog.=) r.oid
+      UNION ALL
+     SELECT d.refobjid
+       FROM pg_catalog.pg_class v
+       JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) v.oid AND w.ev_type OPERATOR(pg_catalog.=) '1'
+       JOIN pg_catalog.pg_depend d ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid OPERATOR(pg_catalog.=) w.oid
+                                  AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+      WHERE v.oid OPERATOR(pg_catalog.=) r.oid AND v.relkind OPERATOR(pg_catalog.=) 'v') n
+)`
+
+// throughSQL lists what a view or a parent reads, and whether that is all of it: policies, and
+// functions and operators that are not the server's own, may read more, and may be replaced
+// without another stamp. So may the conditions of a domain. set_config would change the settings
+// of the session.
+const throughSQL = `
+SELECT t.name, t.relkind, t.readable, t.replicated, t.hidden
+FROM pg_class c
+CROSS JOIN LATERAL (` + reachedSQL + `
+  SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind, has_table_privilege(c.oid, 'SELECT') AS readable, ` + replicatedSQL + ` AS replicated,
+         c.relrowsecurity OR NOT c.relkind = ` + kinds + ` OR c.relkind = 'v' AND EXISTS (
+           SELECT FROM pg_rewrite w
+            WHERE w.ev_class = c.oid AND w.ev_type = '1'
+              AND (strpos(w.ev_action::text, ':funcid ' || 'set_config'::regproc::oid || ' ') > 0 OR EXISTS (
+                SELECT FROM pg_depend d LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+                 WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                   AND d.refclassid <> ALL ('{pg_class,pg_collation,pg_constraint}'::regclass[]::oid[]) AND t.typtype IS DISTINCT FROM 'e'))) AS hidden
+    FROM reached r JOIN pg_class c ON c.oid = r.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.oid >= 16384
+   ORDER BY c.oid) t
+WHERE c.oid = $1::oid`
+
+// through returns what a view or a parent reads; none where something of it is hidden.
+func (c *session) through(ctx context.Context, r relation) (tables []table, err error) {
+	rows, err := c.rows(ctx, "look through the relation", throughSQL, r.oid)
+	for _, row := range rows {
+		if yes(row[4]) {
+			return nil, nil
+		}
+		tables = append(tables, tableOf(row))
+	}
+	return tables, err
+}
+
+func tableOf(row [][]byte) table {
+	return table{name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3])}
+}
+
 // reads is what steps read.
 type reads struct {
 	tables []table
@@ -56,11 +113,7 @@ func (c *session) reads(ctx context.Context, operation string, steps []step) (fo
 		}
 		found.function = cmp.Or(found.function, top.function())
 	}
-	for _, row := range tables.rows {
-		found.tables = append(found.tables, table{
-			name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3]),
-		})
-	}
+	found.tables = fn.Each(tables.rows, tableOf)
 	return found, nil
 }
 
@@ -87,25 +140,31 @@ func (n explained) function() string {
 // are empty for a query that reads nothing of these.
 type others struct{ foreign, materialized, replicated, function string }
 
-// alone reports whether it reads nothing but itself, of which the catalogue has said
-// all. A view, a query, a parent and policies are planned each time, as any
-// of them may be replaced.
+// alone reports whether it reads nothing but itself, of which the catalogue has said all.
 func (r relation) alone() bool {
 	return r.kind == 'r' && !r.policies && !r.parent || r.kind == foreignTable || r.kind == materialized
 }
 
+// fixed reports whether nothing of what it reads can be replaced without another stamp. A query,
+// policies, and what is hidden behind a view are planned each time.
+func (r relation) fixed() bool { return r.alone() || r.behind != nil }
+
 // others asks what else brings the rows of a read.
 func (c *session) others(ctx context.Context, p plan) (others, error) {
-	if p.relation.alone() {
+	if p.relation.fixed() {
 		return p.relation.ownOthers(), nil
 	}
 	found, err := c.reads(ctx, "look through the query", p.steps)
 	return othersOf(found), err
 }
 
-// ownOthers are those of one that is alone.
+// ownOthers are those of one that is fixed.
 func (r relation) ownOthers() others {
-	return othersOf(reads{tables: []table{{name: r.name, kind: r.kind, replicated: r.replicated}}})
+	tables := r.behind // Itself is among them.
+	if tables == nil {
+		tables = []table{{name: r.name, kind: r.kind, replicated: r.replicated}}
+	}
+	return othersOf(reads{tables: tables})
 }
 
 func othersOf(found reads) others {

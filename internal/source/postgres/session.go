@@ -207,13 +207,13 @@ func (c *session) choosesPlans() bool {
 // A read by key takes the index, be it slower than a sort: that would be one of all
 // rows that are left, for each statement anew.
 //
-// In a settled session a single statement over a table needs none of that: the server locks
-// the table when it parses or plans, and makes the snapshot after that.
+// In a settled session a single statement over what is fixed needs none of that: the server locks
+// what it reads when it parses or plans, and makes the snapshot after that.
 func (c *session) begin(ctx context.Context, stream string, p plan) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	settled := false
-	if p.relation.alone() {
+	if p.relation.fixed() {
 		if settled, err = c.settle(ctx, stream); err != nil || settled && p.isSingle() {
 			return err
 		}
