@@ -153,8 +153,12 @@ func (r *run) waitForRank(ctx context.Context, without string) error {
 	}
 }
 
-// attempt looks, and takes the lock if it is free and the turn not taken.
+// attempt looks, and takes the lock if it is free and the turn not taken. The node that comes first
+// does not look, as nobody is likely to have either.
 func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
+	if r.comesFirst() {
+		return r.acquire(ctx)
+	}
 	state, err := r.look(ctx)
 	r.holder = state.HolderBoot
 	if err != nil {
@@ -168,6 +172,12 @@ func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
 	}
 	failpoint.Hit("lease.wanted")
 	return r.acquire(ctx)
+}
+
+// comesFirst reports whether this node ranks first, the tick has just come, and it saw no other
+// holder since the one before.
+func (r *run) comesFirst() bool {
+	return r.first && !r.job.held && !r.sawHeld() && r.clock.now().Sub(r.typ.due(r.n)) < firstPause
 }
 
 // acquire tries once. A node that lost to another looks again, which costs less

@@ -39,6 +39,8 @@ type job struct {
 	// elsewhere is when this node last found that another had the turn; zero if it did not in the
 	// last turn at which it looked.
 	elsewhere time.Time
+	// held says that another node held the lock in the last turn.
+	held bool
 }
 
 // newJobs makes the jobs of the types.

@@ -44,6 +44,7 @@ func (r *run) turn(ctx context.Context) bool {
 	}
 	defer r.leave()
 	lease, err := r.acquireTurn(ctx)
+	r.job.held = r.sawHeld()
 	if err != nil {
 		r.skip(err)
 		return false

@@ -88,8 +88,10 @@ func TestMixedLocksCallTheRightObservers(t *testing.T) {
 		equal(t, "locked", a.metric(t, "scheduler_observer_cycle_locked_count"), 2)
 		equal(t, "skipped", a.metric(t, "scheduler_observer_cycle_skipped_count"), 1)
 		equal(t, "failed", a.metric(t, "scheduler_observer_lock_failed_total{type=inventory}"), 1)
-		equal(t, "attempts", db.locks.Attempts("inventory-observer-poll"), 1) // the holder's
-		pass(time.Minute)                                                     // its lease has ended
+		equal(t, "attempts", db.locks.Attempts("inventory-observer-poll"), 2) // the holder's, and ours at the tick
+		pass(interval)
+		equal(t, "attempts while it was held before", db.locks.Attempts("inventory-observer-poll"), 2)
+		pass(time.Minute - interval) // its lease has ended
 		equal(t, "inventory later", a.polls("inventory-1"), 1)
 	})
 }
