@@ -22,6 +22,9 @@ const (
 	Stock  = "stock"  // snapshot: changed and gone
 )
 
+// Worklist is a view of the tasks, by which they are polled.
+const Worklist = "worklist"
+
 // Mark is in each key and each other text of a row, and in nothing else: whatever
 // holds it tells of a row.
 const Mark = "c4n4ry"
@@ -37,6 +40,7 @@ CREATE TABLE tasks (task_id TEXT PRIMARY KEY, n BIGINT NOT NULL, status TEXT NOT
 CREATE TABLE stock (sku TEXT PRIMARY KEY, n BIGINT NOT NULL, status TEXT NOT NULL);
 CREATE INDEX ON orders (updated_at, order_id);
 CREATE INDEX ON tasks (updated_at, task_id);
+CREATE VIEW worklist AS SELECT * FROM tasks;
 
 CREATE TABLE journal (
   id     BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -62,10 +66,16 @@ CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON orders FOR EACH ROW EXEC
 CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON tasks FOR EACH ROW EXECUTE FUNCTION note('task_id');
 CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON stock FOR EACH ROW EXECUTE FUNCTION note('sku');`
 
-// slots are the rows of a shelf.
-const slots = 3
+// slots is how many rows a shelf has. Of the first, few rows of a chunk change between two
+// polls, so that the poll carries them from chunk to chunk.
+func slots(number int) int {
+	if number == 1 {
+		return 2000
+	}
+	return 3
+}
 
-// Shelf names a small table, and its stream, a snapshot. They count from 1.
+// Shelf names a table, and its stream, a snapshot. They count from 1.
 func Shelf(number int) string { return fmt.Sprintf("shelf%03d", number) }
 
 func shelf(number int) []string {
@@ -73,7 +83,7 @@ func shelf(number int) []string {
 	return []string{
 		"CREATE TABLE " + name + " (slot TEXT PRIMARY KEY, n BIGINT NOT NULL, status TEXT NOT NULL)",
 		"CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON " + name + " FOR EACH ROW EXECUTE FUNCTION note('slot')",
-		fmt.Sprintf("INSERT INTO %s SELECT '%[2]s-slot-' || i, 1, '%[2]s-full' FROM generate_series(1, %[3]d) i", name, Mark, slots),
+		fmt.Sprintf("INSERT INTO %s SELECT '%[2]s-slot-' || i, 1, '%[2]s-full' FROM generate_series(1, %[3]d) i", name, Mark, slots(number)),
 	}
 }
 

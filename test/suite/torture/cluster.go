@@ -100,9 +100,11 @@ func (o Options) schedule() []history.Stream {
 	stream := func(name, typ string, mode history.Mode) history.Stream {
 		return history.Stream{Name: name, Type: typ, Mode: mode, Table: name, LockKey: typ + "-observer-poll"}
 	}
+	tasks := stream(workload.Tasks, "wes", history.ModeChange)
+	tasks.Table = workload.Worklist
 	all := []history.Stream{
 		stream(workload.Orders, "order", history.ModeNew),
-		stream(workload.Tasks, "wes", history.ModeChange),
+		tasks,
 		stream(workload.Stock, "inventory", history.ModeSnapshot),
 	}
 	for i := range o.shelves() {
