@@ -135,7 +135,7 @@ func patience(ctx context.Context) time.Duration {
 	return min(quietLongest, max(quietLeast, halfLeft(ctx, quietLongest)))
 }
 
-// commitOrCarry commits a chunk that is worth it. It was made of so many rows of the batch.
+// commitOrCarry commits a chunk that is worth it. rows is how many rows of the batch it was made of.
 func (c *comparer) commitOrCarry(ctx context.Context, part Part, b *batch, rows int, ch Chunk) error {
 	switch {
 	case c.mayCarry(b, rows, ch):

@@ -214,7 +214,8 @@ type Store interface {
 	// Cursor returns the stream's cursor and creates it at the first call.
 	Cursor(ctx context.Context, stream string) (Cursor, error)
 	// Observed returns what is known of each of the keys, in their order: Version is 0 for
-	// one that is not known, as an empty one is. The result is valid until the next call.
+	// one that is not known, as an empty one is. The result is not nil, and valid until the next
+	// call.
 	Observed(ctx context.Context, c Cursor, keys []string) ([]Observed, error)
 	// Buried returns the state of each of these poison rows.
 	Buried(ctx context.Context, c Cursor, dead []Dead) ([]Burial, error)

@@ -146,6 +146,12 @@ func ofPolls() []Mutant {
 			Witness: "internal/source TestCallsThatWaitShareTheNextQuestion",
 		},
 		{
+			Name:    "sees-through-functions",
+			Without: []Step{hidden()},
+			Shows:   "A view that calls a function is not looked through again when the function is another one, such as of a materialized view, whose rows come late.",
+			Witness: "internal/source/postgres TestChangesBehindARelationAreNoticed",
+		},
+		{
 			Name:    "begins-with-the-first-row",
 			Without: []Step{goingOn()},
 			Shows:   "A poll has time for a third of the table, always the first one: the other rows are never read.",
