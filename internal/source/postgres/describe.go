@@ -106,6 +106,9 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	l, err := c.look(ctx, nil)
 	if err == nil {
+		p.relation.behind, err = c.through(ctx, r)
+	}
+	if err == nil {
 		l.others, err = c.others(ctx, p)
 	}
 	d.HorizonExact, d.Warnings = l.exact(), append(l.warnings(), d.Warnings...)

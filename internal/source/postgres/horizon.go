@@ -84,7 +84,7 @@ func (c *session) planAndKeep(ctx context.Context, q observer.Query) (plan, erro
 		return plan{}, err
 	}
 	p, err := c.plan(ctx, q, observer.Range{})
-	if err == nil && !p.relation.alone() {
+	if err == nil {
 		p.relation.behind, err = c.through(ctx, p.relation)
 	}
 	if err == nil {

@@ -39,8 +39,8 @@ const margin = time.Second
 // is hidden has nothing but its name.
 //
 // Each version of a row of the catalogue has the transaction that wrote it, which no later
-// change leaves as it is, nor VACUUM. LIMIT has the server take the index. The stamp of a view, and
-// of a parent, has the rows of all that it reads.
+// change leaves as it is, nor VACUUM. LIMIT and ARRAY have the server take the indexes. The stamp of a
+// view, and of a parent, has the rows of all that it reads.
 const lookSQL = `
 SELECT %s,
        (extract(epoch FROM pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8,
@@ -69,9 +69,9 @@ LEFT JOIN (ROWS FROM (pg_catalog.unnest($1::pg_catalog.name[]), pg_catalog.unnes
                 FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0),
              CASE WHEN c.relhassubclass OR c.relkind OPERATOR(pg_catalog.=) ANY ('{p,v}') THEN (` + reachedSQL + `
                SELECT pg_catalog.string_agg(pg_catalog.concat(c.oid, ':', c.xmin, ':', w.xmin, ':', ` + replicatedSQL + `), ',' ORDER BY c.oid)
-                 FROM reached r
-                 JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.oid
-                 LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1') END) AS stamp
+                 FROM pg_catalog.pg_class c
+                 LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1'
+                WHERE c.oid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.oid FROM reached r))) END) AS stamp
       FROM pg_catalog.pg_class c
       JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
      WHERE c.relname OPERATOR(pg_catalog.=) w.name AND c.relkind OPERATOR(pg_catalog.=) ` + kinds + `
@@ -138,8 +138,11 @@ func (c *session) look(ctx context.Context, tables []tableName) (look, error) {
 		byPath: true,
 		fixed:  true,
 	}}
-	if c.choosesPlans() { // Planned for each, it would take ten times as long.
+	if c.choosesPlans() { // Planned for each, it would take ten times as long, and compiled a hundred times.
 		questions = append([]question{{sql: "SET LOCAL plan_cache_mode = force_generic_plan", byPath: true, silent: true}}, questions...)
+		if !c.kept.settled {
+			questions = append([]question{{sql: "SET LOCAL jit = off", byPath: true, silent: true}}, questions...)
+		}
 	}
 	answers, err := c.ask(ctx, "look at open transactions", questions...)
 	switch {
@@ -209,7 +212,7 @@ func (r *relations) fresh(text string) (relation, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.known[parseTable(text)]
-	return k.relation, ok && time.Since(k.at) < freshFor
+	return k.relation, ok && k.relation.fixed() && time.Since(k.at) < freshFor
 }
 
 // keep remembers a table that was looked up after the look, in its session.

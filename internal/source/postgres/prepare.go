@@ -50,12 +50,20 @@ func (c *session) prepares(p plan) bool {
 // prepareRead returns the name of a read that a settled session has prepared, or is empty
 // where it does not. The server still plans it for the values of each read, as the session
 // says: once it took the plan for any, which reads a third of the table. The stamp of the
-// table is a part of the name: a statement keeps its columns as they were.
+// table is a part of the name: a statement keeps its columns as they were. One of a former stamp goes.
 func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string, err error) {
-	name = statementName(s.sql + p.relation.stamp)
-	switch {
-	case !c.prepares(p):
+	if !c.prepares(p) {
 		return "", nil
+	}
+	name, former := statementName(s.sql+p.relation.stamp), c.kept.reads[s.sql]
+	if former != "" && former != name {
+		if err := c.conn.Deallocate(ctx, former); err != nil {
+			return "", err
+		}
+		delete(c.kept.prepared, former)
+		delete(c.kept.reads, s.sql)
+	}
+	switch {
 	case c.kept.prepared[name]:
 		return name, nil
 	case len(c.kept.prepared) >= maxPrepared:
@@ -65,7 +73,7 @@ func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string,
 		err = nil
 	}
 	if err == nil {
-		c.kept.prepared[name] = true
+		c.kept.prepared[name], c.kept.reads[s.sql] = true, name
 	}
 	return name, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/observerd/observerd/internal/fn"
 )
@@ -41,7 +42,10 @@ WITH RECURSIVE reached AS (
   SELECT n.oid
     FROM reached r
    CROSS JOIN LATERAL (
-     SELECT i.inhrelid AS oid FROM pg_catalog.pg_inherits i WHERE i.inhparent OPERATOR(pg_catalog.=) r.oid
+     SELECT i.inhrelid AS oid
+       FROM pg_catalog.pg_class p
+       JOIN pg_catalog.pg_inherits i ON i.inhparent OPERATOR(pg_catalog.=) p.oid
+      WHERE p.oid OPERATOR(pg_catalog.=) r.oid AND p.relhassubclass
       UNION ALL
      SELECT d.refobjid
        FROM pg_catalog.pg_class v
@@ -53,8 +57,9 @@ WITH RECURSIVE reached AS (
 
 // throughSQL lists what a view or a parent reads, and whether that is all of it: policies, and
 // functions and operators that are not the server's own, may read more, and may be replaced
-// without another stamp. So may the conditions of a domain. set_config would change the settings
-// of the session.
+// without another stamp. So may the conditions of a domain. A volatile function of the server, such
+// as set_config or query_to_xml, may change the settings of the session, or run any statement; what makes
+// or reads JSON may call a cast, or the conditions of a domain, that are somebody's.
 const throughSQL = `
 SELECT t.name, t.relkind, t.readable, t.replicated, t.hidden
 FROM pg_class c
@@ -63,7 +68,9 @@ CROSS JOIN LATERAL (` + reachedSQL + `
          c.relrowsecurity OR NOT c.relkind = ` + kinds + ` OR c.relkind = 'v' AND EXISTS (
            SELECT FROM pg_rewrite w
             WHERE w.ev_class = c.oid AND w.ev_type = '1'
-              AND (strpos(w.ev_action::text, ':funcid ' || 'set_config'::regproc::oid || ' ') > 0 OR EXISTS (
+              AND (strpos(w.ev_action::text, '{JSON') > 0 OR EXISTS (
+                SELECT FROM regexp_matches(w.ev_action::text, ':(?:funcid|aggfnoid|winfnoid) (\d+)', 'g') AS m (found) JOIN pg_proc f ON f.oid = m.found[1]::oid
+                 WHERE f.provolatile = 'v' OR f.provolatile = 's' AND f.proargtypes::oid[] || f.prorettype && '{json,jsonb}'::regtype[]::oid[]) OR EXISTS (
                 SELECT FROM pg_depend d LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
                  WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
                    AND d.refclassid <> ALL ('{pg_class,pg_collation,pg_constraint}'::regclass[]::oid[]) AND t.typtype IS DISTINCT FROM 'e'))) AS hidden
@@ -72,16 +79,19 @@ CROSS JOIN LATERAL (` + reachedSQL + `
    ORDER BY c.oid) t
 WHERE c.oid = $1::oid`
 
-// through returns what a view or a parent reads; none where something of it is hidden.
-func (c *session) through(ctx context.Context, r relation) (tables []table, err error) {
-	rows, err := c.rows(ctx, "look through the relation", throughSQL, r.oid)
-	for _, row := range rows {
-		if yes(row[4]) {
-			return nil, nil
-		}
-		tables = append(tables, tableOf(row))
+// through returns what a view or a parent reads; none where something of it is hidden, and where
+// others bring rows: EXPLAIN knows whether those are read.
+func (c *session) through(ctx context.Context, r relation) ([]table, error) {
+	if r.alone() || r.oid == "" {
+		return nil, nil
 	}
-	return tables, err
+	rows, err := c.rows(ctx, "look through the relation", throughSQL, r.oid)
+	tables := fn.Each(rows, tableOf)
+	hidden := slices.ContainsFunc(rows, func(row [][]byte) bool { return yes(row[4]) })
+	if err != nil || hidden || othersOf(reads{tables: tables}) != (others{}) {
+		return nil, err
+	}
+	return tables, nil
 }
 
 func tableOf(row [][]byte) table {
@@ -146,7 +156,7 @@ func (r relation) alone() bool {
 }
 
 // fixed reports whether nothing of what it reads can be replaced without another stamp. A query,
-// policies, and what is hidden behind a view are planned each time.
+// policies, and what is hidden behind a view are explained each time.
 func (r relation) fixed() bool { return r.alone() || r.behind != nil }
 
 // others asks what else brings the rows of a read.
@@ -160,11 +170,10 @@ func (c *session) others(ctx context.Context, p plan) (others, error) {
 
 // ownOthers are those of one that is fixed.
 func (r relation) ownOthers() others {
-	tables := r.behind // Itself is among them.
-	if tables == nil {
-		tables = []table{{name: r.name, kind: r.kind, replicated: r.replicated}}
+	if r.behind != nil {
+		return others{} // See through.
 	}
-	return othersOf(reads{tables: tables})
+	return othersOf(reads{tables: []table{{name: r.name, kind: r.kind, replicated: r.replicated}}})
 }
 
 func othersOf(found reads) others {

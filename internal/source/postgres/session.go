@@ -27,7 +27,8 @@ type session struct {
 
 // kept is what is known of a connection for as long as it lasts.
 type kept struct {
-	prepared map[string]bool // by the names of statements
+	prepared map[string]bool   // by the names of statements
+	reads    map[string]string // the names of those that read, by their texts
 	// blind says that the role may not look at the control file.
 	blind bool
 	// pooled says that the process of the server is not the session's alone. settled says
@@ -47,7 +48,7 @@ func (s *Source) acquire(ctx context.Context) (*session, error) {
 	c := &session{source: s, pooled: pooled, conn: pooled.Conn().PgConn()}
 	data := c.conn.CustomData()
 	if data[keptKey] == nil {
-		data[keptKey] = &kept{prepared: make(map[string]bool)}
+		data[keptKey] = &kept{prepared: make(map[string]bool), reads: make(map[string]string)}
 	}
 	c.kept = data[keptKey].(*kept) //nolint:forcetypeassert // It is ours.
 	return c, nil
@@ -172,7 +173,7 @@ func (c *session) setUp(ctx context.Context, name string) (settled bool, err err
 		setting{"statement_timeout", "0"},
 		setting{"lock_timeout", milliseconds(lockWait(c.source.options))})
 	if c.choosesPlans() {
-		settings = append(settings, setting{"plan_cache_mode", "force_custom_plan"})
+		settings = append(settings, setting{"plan_cache_mode", "force_custom_plan"}, setting{"jit", "off"})
 	}
 	values := fn.Each(settings, func(s setting) string { return "(" + literal(s.name) + ", " + literal(s.value) + ")" })
 	sql := fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID())

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,7 +30,12 @@ const relations = eventsTable + `;
 	CREATE VIEW converting AS SELECT id::fitting AS id, at FROM events;
 	CREATE VIEW comparing AS SELECT * FROM events WHERE id === id;
 	CREATE VIEW setting AS SELECT e.* FROM events e, (SELECT set_config('timezone', 'Asia/Tokyo', false) OFFSET 0) s WHERE s.set_config <> '';
-	CREATE VIEW written AS SELECT id, at, at::text AS text FROM direct;
+	CREATE VIEW written AS SELECT id, at, at::text || ' jit ' || current_setting('jit') AS text FROM direct;
+	CREATE VIEW running AS SELECT e.*, query_to_xml('SELECT 1', false, false, '')::text AS one FROM events e;
+	CREATE VIEW json AS SELECT id, at, to_jsonb(e) AS row FROM events e;
+	CREATE VIEW aggregated AS SELECT id, max(at) AS at, json_agg(e) AS rows FROM events e GROUP BY id;
+	CREATE VIEW archived AS SELECT * FROM parts WHERE id >= 150;
+	CREATE VIEW materialized AS SELECT * FROM refreshed;
 	CREATE VIEW set_below AS SELECT * FROM setting`
 
 // TestChangesBehindARelationAreNoticed by the poll after them, although it looks through
@@ -72,6 +78,58 @@ func TestChangesBehindARelationAreNoticed(t *testing.T) {
 	}
 }
 
+// TestWhatAViewExcludesDoesNotCount has a partition of another server, which the view does not show.
+func TestWhatAViewExcludesDoesNotCount(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	elsewhere(t, owner)
+	exec(t, owner, relations)
+	s := open(t, postgres.Options{URL: address})
+	notByOthers(t, s, observer.Query{Table: "archived"})
+	exec(t, owner, "ALTER TABLE parts ATTACH PARTITION distant FOR VALUES FROM (0) TO (100)")
+	for range 2 {
+		notByOthers(t, s, observer.Query{Table: "archived"})
+	}
+}
+
+// TestStatementsOfFormerStampsAreForgotten has a session prepare the read of a table that is emptied
+// all the time, and of a view of it.
+func TestStatementsOfFormerStampsAreForgotten(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, relations)
+	s := open(t, postgres.Options{URL: address, PoolSize: 1})
+	prepared := func() (names int) {
+		q := observer.Query{SQL: "SELECT count(*) AS id FROM pg_prepared_statements WHERE name LIKE 'observerd%'", Key: []string{"id"}}
+		for _, row := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
+			if _, err := fmt.Sscanf(string(row.Data), `{"id":%d}`, &names); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return names
+	}
+	poll := func() {
+		for _, table := range []string{"events", "direct"} {
+			q := observer.Query{Table: table, Key: []string{"id"}, Timestamp: "at"}
+			for range 2 {
+				horizon(t, s, q)
+			}
+			sourcetest.ReadAll(t, s, q, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
+		}
+	}
+	poll()
+	before := prepared()
+	for range 5 {
+		exec(t, owner, "TRUNCATE events CASCADE")
+		poll()
+	}
+	if after := prepared(); before == 0 || after != before {
+		t.Errorf("the session has %d statements, and %d after the table was emptied", before, after)
+	}
+}
+
 // TestWhatIsHiddenIsLookedThroughEachTime counts the statements of polls of what may read more than
 // the catalogue says.
 func TestWhatIsHiddenIsLookedThroughEachTime(t *testing.T) {
@@ -81,8 +139,9 @@ func TestWhatIsHiddenIsLookedThroughEachTime(t *testing.T) {
 	p := startPooler(t, address)
 	s := open(t, postgres.Options{URL: p.url})
 	for name, hidden := range map[string]bool{
-		"nested": false, "written": false, "parted": false, "parts": false, "base": false,
+		"nested": false, "written": false, "archived": false, "parted": false, "parts": false, "base": false,
 		"calling": true, "converting": true, "comparing": true, "setting": true, "set_below": true,
+		"running": true, "json": true, "aggregated": true, "materialized": true,
 	} {
 		least := 1000
 		for range 5 {
@@ -105,7 +164,7 @@ func TestAViewThatChangesSettings(t *testing.T) {
 		q := observer.Query{Table: table, Key: []string{"id"}, Timestamp: "at"}
 		horizon(t, s, q)
 		rows := sourcetest.ReadAll(t, s, q, observer.Range{Part: observer.PartDated, From: "2000-01-01 00:00:00.000000"})
-		if len(rows) != 1 || table == "written" && !strings.Contains(string(rows[0].Data), `"2024-05-01 00:00:00+00"`) {
+		if len(rows) != 1 || table == "written" && !strings.Contains(string(rows[0].Data), `"2024-05-01 00:00:00+00 jit off"`) {
 			t.Errorf("%s: %+v", table, rows)
 		}
 	}
