@@ -28,16 +28,17 @@ type relation struct {
 	// parent says that tables inherit from it, whose rows it shows as well.
 	parent     bool
 	replicated bool // see replicatedSQL
-	// behind is what a view or a parent reads, where all of it is known; see throughSQL.
-	behind     []table
-	name       string // quoted, for messages; empty for a query
-	from       string // what follows FROM
-	columns    []source.Column
-	types      []uint32 // of the columns, domains resolved
-	sizes      map[string]size
-	collations map[string]string
-	stamp      string   // see lookSQL; empty for unknown
-	oneWay     []string // columns whose text the server does not read back, see readsBack
+	// transparent says of a view or a parent that its stamp says all of what it reads, which nobody
+	// but transactions of this database brings; see hiddenSQL.
+	transparent bool
+	name        string // quoted, for messages; empty for a query
+	from        string // what follows FROM
+	columns     []source.Column
+	types       []uint32 // of the columns, domains resolved
+	sizes       map[string]size
+	collations  map[string]string
+	stamp       string   // see lookSQL; empty for unknown
+	oneWay      []string // columns whose text the server does not read back, see readsBack
 }
 
 // Kinds of relations.

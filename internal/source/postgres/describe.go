@@ -106,7 +106,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	l, err := c.look(ctx, nil)
 	if err == nil {
-		p.relation.behind, err = c.through(ctx, r)
+		p.relation.transparent, err = c.seesThrough(ctx, r)
 	}
 	if err == nil {
 		l.others, err = c.others(ctx, p)

@@ -85,7 +85,7 @@ func (c *session) planAndKeep(ctx context.Context, q observer.Query) (plan, erro
 	}
 	p, err := c.plan(ctx, q, observer.Range{})
 	if err == nil {
-		p.relation.behind, err = c.through(ctx, p.relation)
+		p.relation.transparent, err = c.seesThrough(ctx, p.relation)
 	}
 	if err == nil {
 		c.source.relations.keep(q.Table, l, p.relation)

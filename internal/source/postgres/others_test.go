@@ -200,7 +200,7 @@ func TestHorizonOverOwnTables(t *testing.T) {
 	} {
 		notByOthers(t, s, q)
 	}
-	// A view is looked through each time: it may be replaced meanwhile.
+	// It may be replaced meanwhile.
 	exec(t, owner, "CREATE OR REPLACE VIEW direct AS SELECT * FROM refreshed")
 	if h := horizon(t, s, observer.Query{Table: "direct", Key: []string{"id"}, Timestamp: "at"}); h.Exact {
 		t.Errorf("horizon of a replaced view = %+v", h)

@@ -168,7 +168,7 @@ func (r *rows) refused(err error) error {
 	err = r.session.overRows(r.ctx, "read rows", err, r.step.sql)
 	r.forget(err)
 	for _, code := range []string{undefinedTable, undefinedColumn, undefinedSchema} {
-		if (r.plan.relation.kind == 'r' || r.plan.relation.behind != nil) && hasState(err, code) {
+		if (r.plan.relation.kind == 'r' || r.plan.relation.transparent) && hasState(err, code) {
 			return goneFault(err, code)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/observerd/observerd/internal/fn"
 )
@@ -55,47 +54,40 @@ WITH RECURSIVE reached AS (
       WHERE v.oid OPERATOR(pg_catalog.=) r.oid AND v.relkind OPERATOR(pg_catalog.=) 'v') n
 )`
 
-// throughSQL lists what a view or a parent reads, and whether that is all of it: policies, and
-// functions and operators that are not the server's own, may read more, and may be replaced
-// without another stamp. So may the conditions of a domain. A volatile function of the server, such
-// as set_config or query_to_xml, may change the settings of the session, or run any statement; what makes
-// or reads JSON may call a cast, or the conditions of a domain, that are somebody's.
-const throughSQL = `
-SELECT t.name, t.relkind, t.readable, t.replicated, t.hidden
-FROM pg_class c
-CROSS JOIN LATERAL (` + reachedSQL + `
-  SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind, has_table_privilege(c.oid, 'SELECT') AS readable, ` + replicatedSQL + ` AS replicated,
-         c.relrowsecurity OR NOT c.relkind = ` + kinds + ` OR c.relkind = 'v' AND EXISTS (
-           SELECT FROM pg_rewrite w
-            WHERE w.ev_class = c.oid AND w.ev_type = '1'
-              AND (strpos(w.ev_action::text, '{JSON') > 0 OR EXISTS (
-                SELECT FROM regexp_matches(w.ev_action::text, ':(?:funcid|aggfnoid|winfnoid) (\d+)', 'g') AS m (found) JOIN pg_proc f ON f.oid = m.found[1]::oid
-                 WHERE f.provolatile = 'v' OR f.provolatile = 's' AND f.proargtypes::oid[] || f.prorettype && '{json,jsonb}'::regtype[]::oid[]) OR EXISTS (
-                SELECT FROM pg_depend d LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
-                 WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
-                   AND d.refclassid <> ALL ('{pg_class,pg_collation,pg_constraint}'::regclass[]::oid[]) AND t.typtype IS DISTINCT FROM 'e'))) AS hidden
-    FROM reached r JOIN pg_class c ON c.oid = r.oid JOIN pg_namespace n ON n.oid = c.relnamespace
-   WHERE c.oid >= 16384
-   ORDER BY c.oid) t
-WHERE c.oid = $1::oid`
+// hiddenSQL returns a row for a view or a parent that EXPLAIN has to look through, for one of two
+// reasons. Others bring rows, unless the plan leaves them out: foreign tables, materialized views,
+// replication. Or what is read may be replaced without another stamp: policies, and functions and
+// operators that are not the server's own, may read anything, and so may the conditions of a domain.
+// A volatile function of the server, such as set_config or query_to_xml, may change the settings of
+// the session, or run any statement; what makes or reads JSON may call a cast, or the conditions of a
+// domain, that are somebody's.
+const hiddenSQL = `
+SELECT 1
+  FROM pg_class c
+ CROSS JOIN LATERAL (` + reachedSQL + `
+  SELECT 1
+    FROM reached r
+    JOIN pg_class c ON c.oid = r.oid
+   WHERE c.relrowsecurity OR NOT c.relkind = ANY ('{r,p,v}') OR ` + replicatedSQL + `
+      OR c.relkind = 'v' AND EXISTS (
+        SELECT FROM pg_rewrite w
+         WHERE w.ev_class = c.oid AND w.ev_type = '1'
+           AND (strpos(w.ev_action::text, '{JSON') > 0 OR EXISTS (
+             SELECT FROM regexp_matches(w.ev_action::text, ':(?:funcid|aggfnoid|winfnoid) (\d+)', 'g') AS m (found) JOIN pg_proc f ON f.oid = m.found[1]::oid
+              WHERE f.provolatile = 'v' OR f.provolatile = 's' AND f.proargtypes::oid[] || f.prorettype && '{json,jsonb}'::regtype[]::oid[]) OR EXISTS (
+             SELECT FROM pg_depend d LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+              WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                AND d.refclassid <> ALL ('{pg_class,pg_collation,pg_constraint}'::regclass[]::oid[]) AND t.typtype IS DISTINCT FROM 'e')))
+   LIMIT 1) hidden
+ WHERE c.oid = $1::oid`
 
-// through returns what a view or a parent reads; none where something of it is hidden, and where
-// others bring rows: EXPLAIN knows whether those are read.
-func (c *session) through(ctx context.Context, r relation) ([]table, error) {
+// seesThrough reports whether the stamp of a view or a parent says all of what it reads.
+func (c *session) seesThrough(ctx context.Context, r relation) (bool, error) {
 	if r.alone() || r.oid == "" {
-		return nil, nil
+		return false, nil
 	}
-	rows, err := c.rows(ctx, "look through the relation", throughSQL, r.oid)
-	tables := fn.Each(rows, tableOf)
-	hidden := slices.ContainsFunc(rows, func(row [][]byte) bool { return yes(row[4]) })
-	if err != nil || hidden || othersOf(reads{tables: tables}) != (others{}) {
-		return nil, err
-	}
-	return tables, nil
-}
-
-func tableOf(row [][]byte) table {
-	return table{name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3])}
+	rows, err := c.rows(ctx, "look through the relation", hiddenSQL, r.oid)
+	return len(rows) == 0, err
 }
 
 // reads is what steps read.
@@ -123,7 +115,11 @@ func (c *session) reads(ctx context.Context, operation string, steps []step) (fo
 		}
 		found.function = cmp.Or(found.function, top.function())
 	}
-	found.tables = fn.Each(tables.rows, tableOf)
+	for _, row := range tables.rows {
+		found.tables = append(found.tables, table{
+			name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3]),
+		})
+	}
 	return found, nil
 }
 
@@ -157,7 +153,7 @@ func (r relation) alone() bool {
 
 // fixed reports whether nothing of what it reads can be replaced without another stamp. A query,
 // policies, and what is hidden behind a view are explained each time.
-func (r relation) fixed() bool { return r.alone() || r.behind != nil }
+func (r relation) fixed() bool { return r.alone() || r.transparent }
 
 // others asks what else brings the rows of a read.
 func (c *session) others(ctx context.Context, p plan) (others, error) {
@@ -170,8 +166,8 @@ func (c *session) others(ctx context.Context, p plan) (others, error) {
 
 // ownOthers are those of one that is fixed.
 func (r relation) ownOthers() others {
-	if r.behind != nil {
-		return others{} // See through.
+	if r.transparent {
+		return others{}
 	}
 	return othersOf(reads{tables: []table{{name: r.name, kind: r.kind, replicated: r.replicated}}})
 }
