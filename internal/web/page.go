@@ -96,11 +96,7 @@ func lasting(page []byte) []byte {
 // page shows the cluster. A database that does not answer is a message on the page: the
 // process itself works.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	last, err := s.read(r.Context())
-	if err != nil {
-		return // The client has gone.
-	}
-	p, err := last.page()
+	p, err := s.read(r.Context()).page()
 	if err != nil {
 		s.options.Logger.Error("Error rendering the status page", "err", err)
 		http.Error(w, "the page cannot be rendered", http.StatusInternalServerError)

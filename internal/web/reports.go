@@ -14,10 +14,9 @@ const reportAge = time.Second
 
 // reports are the reports that were read.
 type reports struct {
+	// mu is held while one is read: the others wait for it.
 	mu   sync.Mutex
 	last *reading
-	// under is closed when the reading under way ends; nil: none is.
-	under chan struct{}
 }
 
 // reading is an attempt to read a report. It is not changed any more.
@@ -35,51 +34,28 @@ type reading struct {
 
 // report returns the report on the cluster, at most a second old, or why there is none.
 func (s *Server) report(ctx context.Context) (status.Report, error) {
-	r, err := s.read(ctx)
-	if err != nil {
-		return status.Report{}, err
-	}
+	r := s.read(ctx)
 	return r.report, r.err
 }
 
 // read returns the last reading. Of those who find it too old, one makes the next, and the
-// others wait for it; the error is that of their context.
-func (s *Server) read(ctx context.Context) (*reading, error) {
-	for {
-		s.reports.mu.Lock()
-		last, under := s.reports.last, s.reports.under
-		if last != nil && time.Since(last.triedAt) < reportAge {
-			s.reports.mu.Unlock()
-			return last, nil
-		}
-		if under == nil {
-			s.reports.under = make(chan struct{})
-			s.reports.mu.Unlock()
-			return s.readAnew(ctx, last), nil
-		}
-		s.reports.mu.Unlock()
-		select {
-		case <-under:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+// others wait for it.
+func (s *Server) read(ctx context.Context) *reading {
+	s.reports.mu.Lock()
+	defer s.reports.mu.Unlock()
+	if last := s.reports.last; last == nil || time.Since(last.triedAt) >= reportAge {
+		s.reports.last = s.readAnew(ctx, last)
 	}
+	return s.reports.last
 }
 
 // readAnew reads the report for all who wait, and so to the end if this client leaves.
-func (s *Server) readAnew(ctx context.Context, last *reading) (r *reading) {
+func (s *Server) readAnew(ctx context.Context, last *reading) *reading {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
-	r = &reading{}
-	defer func() {
-		s.reports.mu.Lock()
-		defer s.reports.mu.Unlock()
-		close(s.reports.under)
-		s.reports.last, s.reports.under = r, nil
-	}()
 	report, err := s.options.Report(ctx)
-	r.err, r.triedAt = err, time.Now()
+	r := &reading{err: err, triedAt: time.Now()}
 	switch {
 	case err == nil:
 		r.report, r.readAt = report, r.triedAt
