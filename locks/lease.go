@@ -237,7 +237,7 @@ func (h *hold) keeps(d Descriptor) error {
 		return nil
 	}
 	d.TTL = ttl
-	err := h.manager.policies.allow(d, true)
+	err := h.manager.rules.policies.allow(d, true)
 	if refused, ok := errors.AsType[*PolicyError](err); ok {
 		refused.Reason = "the caller holds the lock already, with a TTL of its own: " + refused.Reason
 	}
@@ -260,7 +260,7 @@ func (h *hold) extendable(ttl time.Duration) error {
 	for _, l := range h.leases {
 		d := l.asked
 		d.TTL = ttl
-		if err := h.manager.policies.allow(d, true); err != nil {
+		if err := h.manager.rules.policies.allow(d, true); err != nil {
 			return err
 		}
 	}
@@ -345,7 +345,7 @@ func (l *Lease) Release(ctx context.Context) error {
 			g := l.hold.lease.Grant()
 			l.hold.manager.metrics.released(l.hold.lock, g.Began)
 			l.hold.manager.order.released(g.Key)
-			l.hold.manager.policies.leave(l.hold.lock)
+			l.hold.manager.rules.policies.leave(l.hold.lock)
 		} else if cause := context.Cause(l.hold.lease.Context()); errors.Is(cause, ErrLost) {
 			l.err = cause
 		}

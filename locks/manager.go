@@ -84,8 +84,7 @@ func (o *Options) setDefaults() (err error) {
 
 // Manager acquires locks and renews their leases. It is safe for concurrent use.
 type Manager struct {
-	rules
-
+	rules  *Rules
 	opts   Options
 	can    Capabilities
 	keeper *lock.Keeper
@@ -106,7 +105,7 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
-	rules, err := newRules(o)
+	rules, err := NewRules(o)
 	if err != nil {
 		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
@@ -132,8 +131,7 @@ func (m *Manager) Region() string { return m.opts.Region }
 // Check returns the error with which Acquire refuses the descriptor before it asks the
 // provider, a [*DescriptorError] or a [*PolicyError].
 func (m *Manager) Check(d Descriptor) error {
-	_, err := m.allowed(d)
-	return err
+	return m.rules.Check(d)
 }
 
 // Close releases all leases, whose contexts end with [ErrClosed], refuses those who wait, and
@@ -205,7 +203,7 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 	}
 	intents := len(all) - len(ds)
 	if how.intents {
-		m.hierarchies.attach(leases[:intents], leases[intents:])
+		m.rules.hierarchies.attach(leases[:intents], leases[intents:])
 	}
 	return leases[intents:], nil
 }
@@ -213,7 +211,7 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 // acquire takes all locks or none.
 func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (all Leases, err error) {
 	bound := how.maxHold
-	how.maxHold = m.policies.maxHold(ds, bound)
+	how.maxHold = m.rules.policies.maxHold(ds, bound)
 	nested, others, err := m.nestAll(ctx, ds)
 	if err != nil {
 		return nil, err
@@ -234,7 +232,7 @@ func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (al
 		if len(taken) > 0 {
 			l.joins(taken)
 		}
-		if limit := m.policies.maxHold([]Descriptor{l.asked}, bound); limit > 0 {
+		if limit := m.rules.policies.maxHold([]Descriptor{l.asked}, bound); limit > 0 {
 			l.endAfter(limit)
 		}
 		l.endWithContext()
@@ -276,7 +274,7 @@ func (m *Manager) prepareAll(ds []Descriptor, how waiting) ([]Descriptor, error)
 	if !how.intents {
 		return all, nil
 	}
-	intents, err := m.hierarchies.intents(all)
+	intents, err := m.rules.hierarchies.intents(all)
 	for i := 0; i < len(intents) && err == nil; i++ {
 		intents[i], err = m.prepare(intents[i])
 	}
@@ -303,7 +301,7 @@ func (m *Manager) nestAll(ctx context.Context, ds []Descriptor) (nested Leases, 
 // take has get take the locks from the provider, and say how often it tried.
 func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting, get func(ctx context.Context) ([]*lock.Lease, int, error)) (leases Leases, err error) {
 	for i, d := range ds {
-		if err := m.policies.enter(d); err != nil {
+		if err := m.rules.policies.enter(d); err != nil {
 			m.leave(ds[:i])
 			m.metrics.acquired(ctx, []Descriptor{d}, time.Now(), 1, nil, err)
 			return nil, err
@@ -331,7 +329,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting, get fu
 
 func (m *Manager) leave(ds []Descriptor) {
 	for _, d := range ds {
-		m.policies.leave(d)
+		m.rules.policies.leave(d)
 	}
 }
 
@@ -359,7 +357,7 @@ func (m *Manager) Do(ctx context.Context, d Descriptor, f func(ctx context.Conte
 
 // prepare returns the descriptor as the provider is asked for it.
 func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
-	d, err := m.allowed(d)
+	d, err := m.rules.allowed(d)
 	if refused, ok := errors.AsType[*PolicyError](err); ok {
 		m.metrics.acquired(context.Background(), []Descriptor{refused.Lock}, time.Now(), 1, nil, err)
 	}

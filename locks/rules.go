@@ -8,26 +8,32 @@ import (
 	"github.com/observerd/observerd/internal/nearest"
 )
 
-// rules are what a descriptor must keep, whatever the provider.
-type rules struct {
+// Rules are what a manager of the same options refuses before it asks its provider, for
+// those who check a configuration or a descriptor.
+type Rules struct {
 	words       vocabulary
 	hierarchies hierarchies
 	policies    *policies
 }
 
-// newRules returns the rules of the options. The error is an [*OptionError].
-func newRules(o Options) (r rules, err error) {
-	r.words = vocabulary{append(Subjects(), o.Subjects...), append(Predicates(), o.Predicates...)}
-	if r.hierarchies, err = newHierarchies(o.Hierarchies, r.words); err != nil {
-		return rules{}, err
+// NewRules returns the rules of the options' words, hierarchies and policies; the other
+// options do not matter. The error is an [*OptionError].
+func NewRules(o Options) (*Rules, error) {
+	words := vocabulary{append(Subjects(), o.Subjects...), append(Predicates(), o.Predicates...)}
+	hierarchies, err := newHierarchies(o.Hierarchies, words)
+	if err != nil {
+		return nil, err
 	}
-	r.policies, err = newPolicies(o.Policies, r.words)
-	return r, err
+	policies, err := newPolicies(o.Policies, words)
+	if err != nil {
+		return nil, err
+	}
+	return &Rules{words, hierarchies, policies}, nil
 }
 
 // allowed returns the descriptor with its defaults. The error is a [*DescriptorError] or a
 // [*PolicyError].
-func (r rules) allowed(d Descriptor) (Descriptor, error) {
+func (r *Rules) allowed(d Descriptor) (Descriptor, error) {
 	explicit := d.TTL != 0
 	d, err := d.normal()
 	if err != nil {
@@ -39,29 +45,15 @@ func (r rules) allowed(d Descriptor) (Descriptor, error) {
 	return d, r.policies.allow(d, explicit)
 }
 
-// Rules are what a manager of the same options refuses before it asks its provider, for
-// those who check a configuration or a descriptor.
-type Rules struct{ rules rules }
-
-// NewRules returns the rules of the options' words, hierarchies and policies; the other
-// options do not matter. The error is an [*OptionError].
-func NewRules(o Options) (*Rules, error) {
-	r, err := newRules(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Rules{r}, nil
-}
-
 // Policies returns the policies in force: those of [DefaultPolicies] that are not replaced,
 // and then those of the options.
-func (r *Rules) Policies() []Policy { return slices.Clone(r.rules.policies.rules) }
+func (r *Rules) Policies() []Policy { return slices.Clone(r.policies.rules) }
 
 // Check returns the error with which [Manager.Acquire] refuses the descriptor, a
 // [*DescriptorError] or a [*PolicyError]. What a process holds is not looked at: see
 // [Policy.PerNode].
 func (r *Rules) Check(d Descriptor) error {
-	_, err := r.rules.allowed(d)
+	_, err := r.allowed(d)
 	return err
 }
 

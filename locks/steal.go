@@ -60,7 +60,7 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 	if h := m.heldBy(ctx, d); h != nil {
 		return nil, &NestedError{d, h.lock.Mode}
 	}
-	how.maxHold = m.policies.maxHold([]Descriptor{d}, how.maxHold)
+	how.maxHold = m.rules.policies.maxHold([]Descriptor{d}, how.maxHold)
 	leases, err := m.take(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
 		l, err := m.steal(ctx, found, d, how.by)
 		return []*lock.Lease{l}, 1, err
@@ -81,7 +81,7 @@ func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, by lock.
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
 	held, _ := foundOf(seen)
-	if err := m.policies.mayBeStolen(d, held.Lock, m.opts.Node); err != nil {
+	if err := m.rules.policies.mayBeStolen(d, held.Lock, m.opts.Node); err != nil {
 		return nil, err
 	}
 	seen.Mark = found.Mark
