@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/observerd/observerd/internal/config/fileowner"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // maxFile bounds the size of a file, so that a path such as /dev/zero is a mistake
@@ -215,11 +216,11 @@ func locate(text []byte, err error) Origin {
 
 // parsedLines returns how many lines the parser reads before it fails.
 func parsedLines(lines [][]byte) int {
-	r := &lineReader{lines: lines}
-	decoder := yaml.NewDecoder(r)
-	for decoder.Decode(new(yaml.Node)) == nil { // The reader counts.
+	readers := fn.Each(lines, bytes.NewReader)
+	decoder := yaml.NewDecoder(io.MultiReader(fn.Each(readers, func(r *bytes.Reader) io.Reader { return r })...))
+	for decoder.Decode(new(yaml.Node)) == nil { // The readers know.
 	}
-	return min(r.taken, len(lines))
+	return len(fn.Only(readers, func(r *bytes.Reader) bool { return r.Len() < int(r.Size()) }))
 }
 
 func wellFormed(text []byte) bool {
@@ -233,23 +234,3 @@ func wellFormed(text []byte) bool {
 
 // firstColumn is the first column that is not blank, in characters.
 func firstColumn(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " \t")) + 1 }
-
-// lineReader returns one line at a time and counts them.
-type lineReader struct {
-	lines [][]byte
-	taken int
-	rest  []byte
-}
-
-func (r *lineReader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		if r.taken == len(r.lines) {
-			return 0, io.EOF
-		}
-		r.rest = r.lines[r.taken]
-		r.taken++
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
