@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/sink"
@@ -58,18 +59,13 @@ func (s *Sink) send(ctx context.Context, batch []events.Event, places []int) err
 	return verdict(answer, now, len(body))
 }
 
-// newRequests is the metric of the requests of a sink; nil without a registry.
+// newRequests is the metric of the requests of a sink, which nobody sees without a registry.
 func newRequests(o sink.Options) prometheus.ObserverVec {
-	if o.Registerer == nil {
-		return nil
-	}
-	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	return promauto.With(o.Registerer).NewHistogramVec(prometheus.HistogramOpts{
 		Name: "observerd_webhook_request_duration_seconds", ConstLabels: prometheus.Labels{"sink": o.Sink},
 		Help:    "Time from a request until the header of its answer, by the class of that, such as 2xx; none is a request without an answer.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 2, 13),
 	}, []string{"code"})
-	o.Registerer.MustRegister(requests)
-	return requests
 }
 
 // count takes in a request that was sent at that time, and its answer; nil for none.

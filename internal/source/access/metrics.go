@@ -2,6 +2,7 @@ package access
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -14,19 +15,18 @@ type Metrics struct {
 
 // NewMetrics registers the metrics of all sources of a process.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	made := promauto.With(r)
+	return &Metrics{
+		up: made.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "observerd_source_up", Help: "1 when the last attempt of this node to reach the source went well, else 0.",
 		}, []string{"source"}),
-		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		waiting: made.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "observerd_source_polls_waiting", Help: "Polls that wait on this node until others of the source have begun to read.",
 		}, []string{"source"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+		failures: made.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_source_failures_total", Help: "Failures of a source that this node has met, by class.",
 		}, []string{"source", "class"}),
 	}
-	r.MustRegister(m.up, m.waiting, m.failures)
-	return m
 }
 
 // prepare makes the counters of a source, so that they begin with 0.
