@@ -367,16 +367,12 @@ until they are retried.`,
 			}
 		}
 		dropped := int64(0)
-		err := byGroup(rows, observerOf, func(rows []admin.DeadRow) error {
-			n, err := operator.DropDead(ctx, rows, d.by())
+		count := func(n int64, err error) error {
 			dropped += n
 			return err
-		})
-		parkedErr := byGroup(parked, sinkOf, func(parked []admin.ParkedEvent) error {
-			n, err := operator.DropParked(ctx, parked, d.by())
-			dropped += n
-			return err
-		})
+		}
+		err := byGroup(rows, observerOf, func(rows []admin.DeadRow) error { return count(operator.DropDead(ctx, rows, d.by())) })
+		parkedErr := byGroup(parked, sinkOf, func(parked []admin.ParkedEvent) error { return count(operator.DropParked(ctx, parked, d.by())) })
 		return errors.Join(c.line(*d.output, map[string]int64{"dropped": dropped}, nil, "%d records removed", dropped), err, parkedErr)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
