@@ -55,7 +55,8 @@ func parseNetwork(text string, kind Kind) (URL, error) {
 	case !kind.HasDefaults && u.User.Username() == "":
 		return URL{}, errors.New("the URL names no user; use " + kind.Example)
 	}
-	return URL{Secret: field.NewShown(text, redactURL(u, parameters, kind)), dialect: Dialect(kind.Scheme), account: accountOf(u, parameters, kind),
+	account, logon := accountOf(u, parameters, kind)
+	return URL{Secret: field.NewShown(text, redactURL(u, parameters, kind)), dialect: Dialect(kind.Scheme), account: account, logon: logon,
 		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil
 }
 
@@ -89,14 +90,8 @@ func redactURL(u *url.URL, parameters url.Values, kind Kind) string {
 	return shown.String()
 }
 
-// account is the account of a URL on its server.
-type account struct {
-	id     string
-	secret field.Secret
-}
-
-// accountOf returns the account of a URL, and the secret of its logon.
-func accountOf(u *url.URL, parameters url.Values, kind Kind) account {
+// accountOf returns the account of a URL on its server, and the secret of its logon.
+func accountOf(u *url.URL, parameters url.Values, kind Kind) (account string, logon field.Secret) {
 	open, secret := make(url.Values), make(url.Values)
 	for name, values := range parameters {
 		switch {
@@ -112,10 +107,10 @@ func accountOf(u *url.URL, parameters url.Values, kind Kind) account {
 		id.User = url.User(u.User.Username())
 		password, _ = u.User.Password()
 	}
-	return account{id: id.String(), secret: field.NewSecret(password + "\x00" + secret.Encode())}
+	return id.String(), field.NewSecret(password + "\x00" + secret.Encode())
 }
 
 // Account identifies the account and its server, without a secret: where wrong
 // passwords lock an account, they lock it for all URLs with one id. secret is that of
 // the logon. Both are empty for SQLite, which has no accounts.
-func (u URL) Account() (id string, secret field.Secret) { return u.account.id, u.account.secret }
+func (u URL) Account() (id string, secret field.Secret) { return u.account, u.logon }

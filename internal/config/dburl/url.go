@@ -35,7 +35,8 @@ type URL struct {
 
 	dialect Dialect
 	path    string
-	account account
+	account string
+	logon   field.Secret
 	// database is its name on its server.
 	database string
 }
