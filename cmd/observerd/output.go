@@ -256,23 +256,8 @@ func either[T any](is bool, yes, no T) T {
 	return no
 }
 
-// span rounds a duration to what a person wants to know: at most two units.
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < 0:
-		return "-" + span(d.Abs()) // Of the least duration -d is itself.
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
-	case d < day:
-		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour), " 0 h")
-}
+// span words a duration with at most two units.
+func span(d time.Duration) string { return status.Span(d) }
 
 // orDash stands in for an empty cell.
 func orDash(text string) string { return cmp.Or(text, "-") }

@@ -9,8 +9,9 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/status"
 )
 
 //go:embed page.html style.css page.js
@@ -153,20 +154,12 @@ func relative(d time.Duration) string {
 	return span(-d) + " ago"
 }
 
-// span words a duration: hours and days with the unit below.
+// span words a duration: minutes without their seconds.
 func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < day:
-		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute), " 0 min")
+	if d < time.Minute {
+		return status.Span(d.Truncate(time.Millisecond))
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour), " 0 h")
+	return status.Span(d.Truncate(time.Minute))
 }
 
 // number groups the digits of a number.
