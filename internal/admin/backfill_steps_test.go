@@ -46,7 +46,7 @@ func backfilling(t *testing.T, low string, src observer.Source) *backfill {
 	if err != nil {
 		t.Fatal(err)
 	}
-	typ := config.Type{Name: "order", LockName: "order-observer-poll", Region: "DEFAULT", TTL: time.Minute, Interval: time.Second, Observers: []config.Observer{o}}
+	typ := config.Type{Name: "order", LockName: "order-observer-poll", Lock: config.Lock{Region: "DEFAULT", TTL: time.Minute}, Interval: time.Second, Observers: []config.Observer{o}}
 	g, err := db.Leases().Acquire(t.Context(), wiring.TypeLockRequest(typ, "test"))
 	if err != nil {
 		t.Fatal(err)

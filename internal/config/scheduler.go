@@ -89,9 +89,8 @@ type Type struct {
 	Shift time.Duration
 	// NotBetween is the time of day in which no poll begins; nil for none.
 	NotBetween *Window
-	// TTL and Wait are of the type's lock, Region and KeyFormat of its row.
-	TTL, Wait         time.Duration
-	Region, KeyFormat string
+	// Lock is that of its settings.
+	Lock
 	// LockName is the name that the lock's key is made of.
 	LockName string
 	// Observers are the enabled ones, in the order of the file.
@@ -151,10 +150,7 @@ func (c *Config) Types() []Type {
 			Enabled:    s.Enabled,
 			Interval:   s.FixedDelay,
 			NotBetween: mustWindow(s.NotBetween),
-			TTL:        s.Lock.TTL,
-			Wait:       s.Lock.Wait,
-			Region:     s.Lock.Region,
-			KeyFormat:  s.Lock.KeyFormat,
+			Lock:       s.Lock,
 			LockName:   typ + "-observer-poll" + name[len(typ):],
 			Observers:  observers[name],
 		})

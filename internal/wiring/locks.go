@@ -21,16 +21,18 @@ func SinkLock(id string) string { return "sink-" + id }
 
 // LockRequest describes a lock of this node that is no observer type's.
 func LockRequest(cfg *config.Config, name string) lock.Request {
-	l := cfg.Scheduler.Lock
-	return lock.Request{Key: lockdb.Key(lockdb.KeyFormat(l.KeyFormat), name), Region: l.Region, TTL: l.TTL, Name: name, Node: cfg.Node.Name}
+	return lockRequest(cfg.Scheduler.Lock, name, cfg.Node.Name)
+}
+
+func lockRequest(l config.Lock, name, node string) lock.Request {
+	return lock.Request{Key: lockdb.Key(lockdb.KeyFormat(l.KeyFormat), name), Region: l.Region, TTL: l.TTL, Name: name, Node: node}
 }
 
 // TypeLockRequest describes the lock under which a type is polled.
 func TypeLockRequest(t config.Type, node string) lock.Request {
-	return lock.Request{
-		Key: lockdb.Key(lockdb.KeyFormat(t.KeyFormat), t.LockName), Region: t.Region, TTL: t.TTL, Name: t.LockName, Node: node,
-		Descriptor: locks.Descriptor{Subject: "observer", Predicate: "polling", Resources: []string{t.Name}}.String(),
-	}
+	r := lockRequest(t.Lock, t.LockName, node)
+	r.Descriptor = locks.Descriptor{Subject: "observer", Predicate: "polling", Resources: []string{t.Name}}.String()
+	return r
 }
 
 // TypeOf returns the type of an observer with its effective settings, whether

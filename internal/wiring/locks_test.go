@@ -14,7 +14,7 @@ import (
 func TestLockOfAType(t *testing.T) {
 	t.Parallel()
 	got := wiring.TypeLockRequest(config.Type{
-		Name: "order", LockName: "order-observer-poll", TTL: time.Minute, Region: "DEFAULT", KeyFormat: "plain",
+		Name: "order", LockName: "order-observer-poll", Lock: config.Lock{TTL: time.Minute, Region: "DEFAULT", KeyFormat: "plain"},
 	}, "a")
 	want := lock.Request{
 		Key: "order-observer-poll", Region: "DEFAULT", TTL: time.Minute, Name: "order-observer-poll", Node: "a",
