@@ -116,9 +116,6 @@ type By = lockdb.By
 // shorter. Pause reports false when that one lasts as long. The id is one that
 // [Operator.Select] has returned: to look it up again for each of many takes longer than all else.
 func (op *Operator) Pause(ctx context.Context, id string, by By, lasts time.Duration) (changed bool, err error) {
-	if err := op.ready(ctx); err != nil {
-		return false, err
-	}
 	return op.db.Operations().Pause(ctx, id, by, lasts)
 }
 
@@ -126,9 +123,6 @@ func (op *Operator) Pause(ctx context.Context, id string, by By, lasts time.Dura
 // of its source that was refused may be tried again. It reports false when there
 // was nothing to end. The id is as for [Operator.Pause].
 func (op *Operator) Resume(ctx context.Context, id string, by By) (changed bool, err error) {
-	if err := op.ready(ctx); err != nil {
-		return false, err
-	}
 	account := ""
 	if configured, err := op.configured(id); err == nil { // Otherwise no source is known of it.
 		account, _ = op.cfg.Sources[configured.Source].URL.Account()
