@@ -1,8 +1,10 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -41,6 +43,11 @@ type Held struct {
 	// Mark is a text of the provider's that is another one after each renewal; see
 	// [Stealer].
 	Mark string
+}
+
+// Compare orders as [Finder] does.
+func (h Held) Compare(other Held) int {
+	return cmp.Or(strings.Compare(h.Row, other.Row), strings.Compare(h.Term, other.Term))
 }
 
 // Endless is the [Held.Left] of a lock that another kind of client keeps without an end.

@@ -1,12 +1,10 @@
 package locktest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -389,9 +387,7 @@ func (m *Memory) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b lock.Held) int {
-		return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term))
-	})
+	slices.SortFunc(found, lock.Held.Compare)
 	return found[:min(len(found), q.Limit)], nil
 }
 

@@ -1,11 +1,9 @@
 package record
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -25,11 +23,11 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 			continue
 		}
 		h := lock.Held{Grant: r.grant(), Row: r.Key, Age: max(0, time.Since(r.AcquiredAt)), Left: r.left(), Mark: r.Version}
-		if h.Age >= q.OlderThan && (!q.Expired || h.Left <= 0) && compare(h, q.After) > 0 {
+		if h.Age >= q.OlderThan && (!q.Expired || h.Left <= 0) && h.Compare(q.After) > 0 {
 			found = append(found, h)
 		}
 	}
-	slices.SortFunc(found, compare)
+	slices.SortFunc(found, lock.Held.Compare)
 	return found[:min(len(found), q.Limit)], nil
 }
 
@@ -40,8 +38,4 @@ func (p *Provider) read(ctx context.Context, q lock.Query) ([]Record, error) {
 	}
 	r, err := p.get(ctx, q.Region, q.Key)
 	return []Record{r}, err
-}
-
-func compare(a, b lock.Held) int {
-	return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term))
 }

@@ -1,7 +1,6 @@
 package redislock
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,16 +52,13 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 					continue
 				}
 				ours[h.Term] = ours[h.Term] || !some[i].older
-				later := h.Row > q.After.Row || h.Row == q.After.Row && h.Term > q.After.Term
-				if later && (q.Node == "" || q.Node == h.Node) && h.Age >= q.OlderThan && !q.Expired {
+				if h.Compare(q.After) > 0 && (q.Node == "" || q.Node == h.Node) && h.Age >= q.OlderThan && !q.Expired {
 					found = append(found, h)
 				}
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b lock.Held) int {
-		return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term))
-	})
+	slices.SortFunc(found, lock.Held.Compare)
 	return found[:min(len(found), q.Limit)], nil
 }
 
