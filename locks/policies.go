@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Policy is a rule that a team has made for some of its locks. A lock that breaks one is
@@ -85,12 +87,9 @@ type policies struct {
 // [*OptionError]: a [*DescriptorError] for a rule that no lock is meant by, else a
 // [*PolicyConflictError].
 func newPolicies(own []Policy, words vocabulary) (*policies, error) {
-	var rules []Policy
-	for _, rule := range DefaultPolicies() {
-		if !slices.ContainsFunc(own, func(p Policy) bool { return p.Name == rule.Name }) {
-			rules = append(rules, rule)
-		}
-	}
+	rules := fn.Only(DefaultPolicies(), func(rule Policy) bool {
+		return !slices.ContainsFunc(own, func(p Policy) bool { return p.Name == rule.Name })
+	})
 	first := len(rules)
 	rules = append(rules, own...)
 	for i := range own {

@@ -205,13 +205,8 @@ func (d *deadChoice) parse(args []string) error {
 			d.ids = append(d.ids, id)
 		}
 	}
-	choices := 0
-	for _, chosen := range []bool{len(args) > 0, len(d.observers) > 0, len(d.sinks) > 0, d.all} {
-		if chosen {
-			choices++
-		}
-	}
-	switch choices {
+	choices := []bool{len(args) > 0, len(d.observers) > 0, len(d.sinks) > 0, d.all}
+	switch len(fn.Only(choices, func(chosen bool) bool { return chosen })) {
 	case 0:
 		return usageError{errors.New("name the records: use the numbers that 'observerd dead list' shows, --observer ID, --sink ID, or --all")}
 	case 1:

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin/lockexec"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
@@ -156,10 +156,7 @@ func (e *execution) work(ctx context.Context, m *locks.Manager, d locks.Descript
 	if err != nil {
 		return notAcquired(err)
 	}
-	args := slices.Clone(command)
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{issue}", task.Name)
-	}
+	args := fn.Each(command, func(arg string) string { return strings.ReplaceAll(arg, "{issue}", task.Name) })
 	e.finish = func(code int) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()

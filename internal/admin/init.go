@@ -181,9 +181,7 @@ func (i *initialiser) draft(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	for _, t := range tables {
-		i.drafts = append(i.drafts, newDraft(t, now))
-	}
+	i.drafts = fn.Each(tables, func(t source.Table) draft { return newDraft(t, now) })
 	slices.SortStableFunc(i.drafts, compareDrafts)
 	i.sample(ctx, now)
 	slices.SortStableFunc(i.drafts, compareDrafts)

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -94,12 +95,9 @@ func newDraft(t source.Table, now time.Time) draft {
 
 // isNamed reports whether the configuration can name a table.
 func isNamed(t source.Table) bool {
-	for _, name := range []string{t.Schema, t.Name} {
-		if strings.Contains(name, ".") || strings.TrimSpace(name) != name || strings.ContainsFunc(name, unicode.IsControl) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{t.Schema, t.Name}, func(name string) bool {
+		return strings.Contains(name, ".") || strings.TrimSpace(name) != name || strings.ContainsFunc(name, unicode.IsControl)
+	})
 }
 
 func (d *draft) note(format string, args ...any) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/status"
@@ -85,9 +86,7 @@ func (op *Operator) known(ctx context.Context, id string) (map[string]lockdb.Str
 func (op *Operator) ids(ctx context.Context) (polled map[string]lockdb.StreamStatus, ids []string, err error) {
 	polled, err = op.polled(ctx)
 	ids = slices.Collect(maps.Keys(polled))
-	for _, o := range op.cfg.Observers {
-		ids = append(ids, o.ID)
-	}
+	ids = append(ids, fn.Each(op.cfg.Observers, func(o config.Observer) string { return o.ID })...)
 	slices.Sort(ids)
 	return polled, slices.Compact(ids), err
 }

@@ -18,9 +18,7 @@ import (
 // nodes of observerd have stored.
 func (x *input) names() []string {
 	all := fn.Each(x.want.Locks, func(l Lock) string { return l.Name })
-	for _, a := range x.Acquired {
-		all = append(all, a.Name)
-	}
+	all = append(all, fn.Each(x.Acquired, func(a status.Acquisition) string { return a.Name })...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -70,8 +70,6 @@ func ReadSeconds(cell []byte) time.Time {
 // and the order by its key from the end. Columns are those of the alias q.
 func (t *Table) SampleItems(quote, item func(name string) string) (items, order string) {
 	selected, by := []string{"1"}, fn.Each(t.Key, func(name string) string { return "q." + quote(name) + " DESC" })
-	for _, c := range t.Times {
-		selected = append(selected, item("q."+quote(c.Name)))
-	}
+	selected = append(selected, fn.Each(t.Times, func(c TimeColumn) string { return item("q." + quote(c.Name)) })...)
 	return strings.Join(selected, ", "), strings.Join(by, ", ")
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // refreshEvery is the longest time between two refreshes.
@@ -214,15 +216,9 @@ func logStacks(log *slog.Logger) {
 // stacks splits a dump, and removes the arguments of calls: they may hold data of
 // users.
 func stacks(dump string) []string {
-	all := strings.Split(strings.TrimSpace(dump), "\n\n")
-	for i, stack := range all {
-		lines := strings.Split(stack, "\n")
-		for j, line := range lines {
-			lines[j] = withoutArguments(line)
-		}
-		all[i] = strings.Join(lines, "\n")
-	}
-	return all
+	return fn.Each(strings.Split(strings.TrimSpace(dump), "\n\n"), func(stack string) string {
+		return strings.Join(fn.Each(strings.Split(stack, "\n"), withoutArguments), "\n")
+	})
 }
 
 // withoutArguments returns "main.f(0x1, {0x2, 0x3})" as "main.f(…)", and a line that

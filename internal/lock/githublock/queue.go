@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-github/v93/github"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -20,10 +21,7 @@ const failedLabel = "failed"
 // labelsOf returns the labels of a query, label:ready or label:ready,linux: all of them.
 func labelsOf(query string) ([]string, error) {
 	text, ok := strings.CutPrefix(query, "label:")
-	labels := strings.Split(text, ",")
-	for i, label := range labels {
-		labels[i] = strings.TrimSpace(label)
-	}
+	labels := fn.Each(strings.Split(text, ","), strings.TrimSpace)
 	if !ok || slices.Contains(labels, "") {
 		return nil, fmt.Errorf("%q names no issues; use label:ready, or label:ready,linux for those that have both", query)
 	}

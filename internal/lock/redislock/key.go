@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -70,10 +71,7 @@ func kindOf(descriptor string) string {
 
 func resourcesOf(descriptor string) []string {
 	parts := strings.Split(descriptor, ":")
-	for i, part := range parts {
-		parts[i] = unescape(part)
-	}
-	return parts[min(4, len(parts)):]
+	return fn.Each(parts[min(4, len(parts)):], unescape)
 }
 
 func unescape(part string) string {

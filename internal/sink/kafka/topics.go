@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 const (
@@ -54,15 +55,13 @@ func (t *topics) forget(topic string) {
 	delete(t.limits, topic)
 }
 
-func (t *topics) unknown(names []string) (unknown []string) {
+func (t *topics) unknown(names []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, name := range names {
-		if _, ok := t.limits[name]; !ok {
-			unknown = append(unknown, name)
-		}
-	}
-	return unknown
+	return fn.Only(names, func(name string) bool {
+		_, ok := t.limits[name]
+		return !ok
+	})
 }
 
 // legal is what Kafka takes as the name of a topic.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -66,9 +67,7 @@ func (p *plan) resolve(q observer.Query) error {
 		return err
 	}
 	p.selection = s
-	for _, column := range s.Columns {
-		p.kinds = append(p.kinds, kindOf(column.Type))
-	}
+	p.kinds = fn.Each(s.Columns, func(c source.Column) kind { return kindOf(c.Type) })
 	if p.relation.sortsFully(s) {
 		p.ties = p.orderID(s.TieOrder())
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -117,12 +118,7 @@ func asFloat(v any) float64 {
 // within are the conditions that keep a read to the rows of the form, as far as its
 // own bounds do not. ts is the qualified column.
 func (f form) within(ts string, in observer.Range) []string {
-	var own []span
-	for _, s := range spans {
-		if s.form == f {
-			own = append(own, s)
-		}
-	}
+	own := fn.Only(spans, func(s span) bool { return s.form == f })
 	var conditions []string
 	if len(own) > 0 && in.From == "" {
 		conditions = append(conditions, ts+" >= "+literal(own[0].from))

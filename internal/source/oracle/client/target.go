@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // DefaultPort is where an Oracle listener waits unless it was told otherwise.
@@ -48,12 +50,7 @@ func (t Target) Check() error {
 }
 
 func (t Target) checkDatabase() error {
-	names := 0
-	for _, name := range []string{t.Service, t.SID, t.Descriptor} {
-		if name != "" {
-			names++
-		}
-	}
+	names := len(fn.Only([]string{t.Service, t.SID, t.Descriptor}, func(name string) bool { return name != "" }))
 	switch {
 	case names == 0:
 		return errors.New("the database's name is missing: set its service after the host, or ?sid=…")
