@@ -135,10 +135,6 @@ func (s *settings) Opener(o sink.Options) func(context.Context, sink.Term) (sink
 		if err != nil {
 			return nil, err
 		}
-		opened, err := Open(ctx, opts, t)
-		if err != nil {
-			return nil, err // Not a nil *Sink in an interface.
-		}
-		return opened, nil
+		return Open(ctx, opts, t)
 	}
 }

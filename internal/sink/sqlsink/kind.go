@@ -60,13 +60,7 @@ func (*settings) Batch() int { return 1000 }
 // Opener implements [sink.Settings].
 func (s *settings) Opener(o sink.Options) func(context.Context, sink.Term) (sink.Sink, error) {
 	opts := Options{Sink: o.Sink, URL: s.URL.Reveal(), Schema: s.Schema, Create: s.Create}
-	return func(ctx context.Context, t sink.Term) (sink.Sink, error) {
-		opened, err := Open(ctx, opts, t)
-		if err != nil {
-			return nil, err // Not a nil *Sink, which is no nil sink.Sink.
-		}
-		return opened, nil
-	}
+	return func(ctx context.Context, t sink.Term) (sink.Sink, error) { return Open(ctx, opts, t) }
 }
 
 // parse reads the URL. Of several hosts one counts that can be written, unless the URL says
