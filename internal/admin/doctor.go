@@ -84,8 +84,6 @@ func expectation(cfg *config.Config) doctor.Expectation {
 		return doctor.Lock{Name: name, Region: shared.Region, KeyFormat: lockdb.KeyFormat(shared.KeyFormat), TTL: shared.TTL}
 	}
 	want.Locks = append(want.Locks, other(wiring.JanitorLock))
-	for _, s := range cfg.Sinks {
-		want.Locks = append(want.Locks, other(wiring.SinkLock(s.ID)))
-	}
+	want.Locks = append(want.Locks, fn.Each(cfg.Sinks, func(s config.Sink) doctor.Lock { return other(wiring.SinkLock(s.ID)) })...)
 	return want
 }

@@ -16,3 +16,12 @@ func Each[A, B any](values []A, f func(A) B) []B {
 func Only[T any](all []T, wanted func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
 }
+
+// Indexes returns 0 to n-1.
+func Indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

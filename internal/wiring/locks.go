@@ -48,9 +48,7 @@ func TypeOf(cfg *config.Config, o config.Observer) config.Type {
 // Provider, node and logger are the caller's.
 func LockOptions(c config.Locks) locks.Options {
 	o := locks.Options{Region: c.Region, Subjects: c.Subjects, Predicates: c.Predicates}
-	for _, text := range c.Hierarchies {
-		o.Hierarchies = append(o.Hierarchies, fn.Each(strings.Split(text, ">"), strings.TrimSpace))
-	}
+	o.Hierarchies = fn.Each(c.Hierarchies, func(text string) []string { return fn.Each(strings.Split(text, ">"), strings.TrimSpace) })
 	for _, p := range c.Policies {
 		policy := locks.Policy{
 			Name: p.ID, Subject: p.Subject, Predicate: p.Predicate, Mode: locks.Mode(p.Mode),
@@ -69,7 +67,7 @@ func LockOptions(c config.Locks) locks.Options {
 // left out to find the next.
 func lockMistakes(c config.Locks) (mistakes []config.LocksMistake) {
 	o := LockOptions(c)
-	policies, hierarchies := places(len(o.Policies)), places(len(o.Hierarchies))
+	policies, hierarchies := fn.Indexes(len(o.Policies)), fn.Indexes(len(o.Hierarchies))
 	for {
 		_, err := locks.NewRules(o)
 		wrong, ok := errors.AsType[*locks.OptionError](err)
@@ -89,13 +87,4 @@ func lockMistakes(c config.Locks) (mistakes []config.LocksMistake) {
 		mistakes = append(mistakes, config.LocksMistake{Key: key, Text: wrong.Err.Error()})
 		o.Policies, policies = slices.Delete(o.Policies, i, i+1), slices.Delete(policies, i, i+1)
 	}
-}
-
-// places returns 0 to n-1.
-func places(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }

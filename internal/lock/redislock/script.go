@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 var (
@@ -75,10 +77,7 @@ func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Scr
 		}
 		_, _ = pipe.Exec(ctx) // Each command has its error.
 	}
-	answers, all := make([]*redis.Cmd, len(calls)), make([]int, len(calls))
-	for i := range all {
-		all[i] = i
-	}
+	answers, all := make([]*redis.Cmd, len(calls)), fn.Indexes(len(calls))
 	send(func(pipe redis.Pipeliner, c call) *redis.Cmd { return script.EvalSha(ctx, pipe, c.keys, c.args...) }, all, answers)
 	var forgotten []int
 	for i, a := range answers {

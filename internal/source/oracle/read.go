@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -22,11 +23,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
 		return p, source.Unfit(err)
 	case in.Part == observer.PartKey:
-		all := make([]int, len(p.selection.Key))
-		for part := range all {
-			all[part] = part
-		}
-		if ok, err := c.bindable(ctx, q, p, all); !ok {
+		if ok, err := c.bindable(ctx, q, p, fn.Indexes(len(p.selection.Key))); !ok {
 			return p, cmp.Or(err, source.Unfit(observer.ErrNoKeyLookup))
 		}
 	case in.ByKey:
