@@ -104,7 +104,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		}
 		d.TimestampKept = t.Kept(d.Timestamp)
 	}
-	l, err := c.look(ctx, nil)
+	l, err := c.look(ctx, nil, "")
 	if err == nil {
 		p.relation.transparent, err = c.seesThrough(ctx, r)
 	}

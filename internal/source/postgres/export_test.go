@@ -13,7 +13,7 @@ import (
 // its schema, what the server shows of its sessions.
 func HorizonOver(ctx context.Context, s *Source, relation string) (observer.Horizon, error) {
 	return inSession(ctx, s, func(c *session) (observer.Horizon, error) {
-		sql := strings.Replace(fmt.Sprintf(lookSQL, noIdentitySQL), "FROM pg_catalog.pg_stat_activity", "FROM "+relation, 1)
+		sql := strings.Replace(fmt.Sprintf(lookSQL, noIdentitySQL, behindSQL), "FROM pg_catalog.pg_stat_activity", "FROM "+relation, 1)
 		rows, err := c.rowsByPath(ctx, "look at open transactions", sql, "{}", "{}")
 		if err != nil {
 			return observer.Horizon{}, err

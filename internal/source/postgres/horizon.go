@@ -79,7 +79,7 @@ func (s *Source) planAfter(ctx context.Context, q observer.Query, l look) (p pla
 // planAndKeep looks a table up behind a look in the same session: of several hosts another may be
 // behind.
 func (c *session) planAndKeep(ctx context.Context, q observer.Query) (plan, error) {
-	l, err := c.look(ctx, []tableName{parseTable(q.Table)})
+	l, err := c.look(ctx, []tableName{parseTable(q.Table)}, behindSQL)
 	if err != nil {
 		return plan{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,8 +40,8 @@ const margin = time.Second
 // is hidden has nothing but its name.
 //
 // Each version of a row of the catalogue has the transaction that wrote it, which no later
-// change leaves as it is, nor VACUUM. LIMIT and ARRAY have the server take the indexes. The stamp of a
-// view, and of a parent, has the rows of all that it reads.
+// change leaves as it is, nor VACUUM. LIMIT has the server take the index. What follows the columns is
+// [behindSQL], or nothing.
 const lookSQL = `
 SELECT %s,
        (extract(epoch FROM pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8,
@@ -66,18 +67,23 @@ LEFT JOIN (ROWS FROM (pg_catalog.unnest($1::pg_catalog.name[]), pg_catalog.unnes
   CROSS JOIN LATERAL (
     SELECT pg_catalog.concat_ws('/', n.nspname, c.oid, c.xmin, pg_catalog.has_table_privilege(c.oid, 'SELECT'), ` + replicatedSQL + `,
              (SELECT pg_catalog.string_agg(pg_catalog.concat(a.attnum, ':', a.xmin, ':', pg_catalog.format_type(a.atttypid, a.atttypmod)), ',' ORDER BY a.attnum)
-                FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0),
-             CASE WHEN c.relhassubclass OR c.relkind OPERATOR(pg_catalog.=) ANY ('{p,v}') THEN (` + reachedSQL + `
-               SELECT pg_catalog.string_agg(pg_catalog.concat(c.oid, ':', c.xmin, ':', w.xmin, ':', ` + replicatedSQL + `), ',' ORDER BY c.oid)
-                 FROM pg_catalog.pg_class c
-                 LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1'
-                WHERE c.oid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.oid FROM reached r))) END) AS stamp
+                FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0)%s) AS stamp
       FROM pg_catalog.pg_class c
       JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
      WHERE c.relname OPERATOR(pg_catalog.=) w.name AND c.relkind OPERATOR(pg_catalog.=) ` + kinds + `
        AND (n.nspname OPERATOR(pg_catalog.=) w.schema OR w.schema OPERATOR(pg_catalog.=) '' AND pg_catalog.pg_table_is_visible(c.oid))
      LIMIT 1) t
 ) ON true`
+
+// behindSQL adds to the stamp of a view or a parent the rows of all that it reads. It is left out where
+// all tables were found to be neither: it makes the look a fifth dearer. ARRAY has the server take the
+// index.
+const behindSQL = `,
+             CASE WHEN c.relhassubclass OR c.relkind OPERATOR(pg_catalog.=) ANY ('{p,v}') THEN (` + reachedSQL + `
+               SELECT pg_catalog.string_agg(pg_catalog.concat(c.oid, ':', c.xmin, ':', w.xmin, ':', ` + replicatedSQL + `), ',' ORDER BY c.oid)
+                 FROM pg_catalog.pg_class c
+                 LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1'
+                WHERE c.oid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.oid FROM reached r))) END`
 
 // identitySQL names the cluster, its timeline and the database. A restored
 // cluster keeps its identifier and takes a new timeline. So does a replica that
@@ -118,11 +124,16 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 // look asks what all polls that wait for a look ask, of which one is for the table of q.
 func (s *Source) look(ctx context.Context, q observer.Query) (look, error) {
 	return s.looks.Ask(ctx, parseTable(q.Table), func(ctx context.Context, tables []tableName) (look, error) {
-		return inSession(ctx, s, func(c *session) (look, error) { return c.look(ctx, tables) })
+		behind := behindSQL
+		if s.relations.alone(tables) {
+			behind = ""
+		}
+		return inSession(ctx, s, func(c *session) (look, error) { return c.look(ctx, tables, behind) })
 	})
 }
 
-func (c *session) look(ctx context.Context, tables []tableName) (look, error) {
+// look asks for stamps that end with behind.
+func (c *session) look(ctx context.Context, tables []tableName, behind string) (look, error) {
 	l := look{stamps: make(map[tableName]string)}
 	identity := identitySQL
 	if c.kept.blind {
@@ -133,7 +144,7 @@ func (c *session) look(ctx context.Context, tables []tableName) (look, error) {
 		schemas, names = append(schemas, t.schema), append(names, t.name)
 	}
 	questions := []question{{
-		sql:    fmt.Sprintf(lookSQL, identity),
+		sql:    fmt.Sprintf(lookSQL, identity, behind),
 		params: [][]byte{arrayOf(schemas), arrayOf(names)},
 		byPath: true,
 		fixed:  true,
@@ -147,10 +158,10 @@ func (c *session) look(ctx context.Context, tables []tableName) (look, error) {
 	answers, err := c.ask(ctx, "look at open transactions", questions...)
 	switch {
 	case len(tables) > 0 && (hasState(err, untranslatable) || hasState(err, wrongEncoding)):
-		return c.look(ctx, nil) // A name that the database cannot have fails by itself.
+		return c.look(ctx, nil, "") // A name that the database cannot have fails by itself.
 	case hasState(err, missingRight) && !c.kept.blind:
 		c.kept.blind = true
-		return c.look(ctx, tables)
+		return c.look(ctx, tables, behind)
 	case err != nil:
 		return look{}, err
 	}
@@ -213,6 +224,13 @@ func (r *relations) fresh(text string) (relation, bool) {
 	defer r.mu.Unlock()
 	k, ok := r.known[parseTable(text)]
 	return k.relation, ok && k.relation.fixed() && time.Since(k.at) < freshFor
+}
+
+// alone reports whether all of the tables are known to be alone. One that is no more has another stamp.
+func (r *relations) alone(tables []tableName) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.ContainsFunc(tables, func(name tableName) bool { return name.name != "" && !r.known[name].relation.alone() })
 }
 
 // keep remembers a table that was looked up after the look, in its session.
