@@ -8,6 +8,7 @@ package pglog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -84,7 +85,8 @@ func Polls(log io.Reader, session func(application string) (stream string, ok bo
 		return nil, fmt.Errorf("read the source's log: %w", err)
 	}
 	r.endAll(r.last)
-	slices.SortFunc(r.polls, func(a, b history.Poll) int { return a.Begin.Compare(b.Begin) })
+	// Two reads of a poll may be within one millisecond.
+	slices.SortFunc(r.polls, func(a, b history.Poll) int { return cmp.Or(a.Begin.Compare(b.Begin), a.End.Compare(b.End)) })
 	return r.polls, nil
 }
 
