@@ -31,7 +31,7 @@ const (
 // Names are all points, in the order in which a turn and a delivery pass them.
 func Names() []string {
 	return []string{
-		"lease.wanted",   // the lock is free and the turn not taken; before the attempt
+		"lease.wanted",   // the lock may be free and the turn not taken; before the attempt
 		"lease.acquired", // a type's lock is held; nothing was done with it
 		"poll.query",     // cursor and horizon are read; before the source is
 		"poll.chunk",     // rows of a chunk are fetched, not compared

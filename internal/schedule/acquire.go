@@ -170,7 +170,6 @@ func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
 	case state.Held:
 		return nil, &lock.HeldError{Key: r.typ.Request.Key, Node: state.Holder}
 	}
-	failpoint.Hit("lease.wanted")
 	return r.acquire(ctx)
 }
 
@@ -183,6 +182,7 @@ func (r *run) comesFirst() bool {
 // acquire tries once. A node that lost to another looks again, which costs less
 // than to try, and does not delay the holder's commits.
 func (r *run) acquire(ctx context.Context) (*lock.Lease, error) {
+	failpoint.Hit("lease.wanted")
 	began := time.Now()
 	lease, err := r.opts.Keeper.Acquire(ctx, r.typ.Request)
 	r.metrics.acquire.WithLabelValues(r.typ.Name).Observe(time.Since(began).Seconds())

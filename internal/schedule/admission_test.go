@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,6 +74,27 @@ func TestWhoeverIsNotAdmittedIsNoOutage(t *testing.T) {
 	})
 }
 
+// TestTurnIsTriedAgainAfterAReadThatFailed under the lock, before anything was polled.
+func TestTurnIsTriedAgainAfterAReadThatFailed(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		a := newNode(t, db, "a", only("order"))
+		reads := 0
+		a.db.beforeTurn = func() error {
+			if reads++; reads == 1 {
+				return errors.New("the connection was lost")
+			}
+			return nil
+		}
+		if err := a.sched.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer a.quit()
+		pass(5 * time.Second)
+		equal(t, "polls", a.polls("order-1"), 1)
+		equal(t, "turns", len(db.taken("order")), 1)
+	})
+}
+
 func TestBusyConnectionsAreNoOutage(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := newNode(t, db, "a", only("order"))
@@ -91,7 +113,7 @@ func TestBusyConnectionsAreNoOutage(t *testing.T) {
 		pass(10 * time.Second)
 		equal(t, "polls", a.polls("order-1"), 0)
 		busy.Store(false)
-		pass(interval)
+		pass(2 * time.Second)
 		equal(t, "polls", a.polls("order-1"), 1)
 		equal(t, "outage", a.log.count("does not answer"), 0)
 		equal(t, "errors", a.metric(t, "observerd_lock_errors_total{operation=acquire,type=order}"), 0)

@@ -37,17 +37,26 @@ func (r *run) sawHeld() bool { return !r.heldAt.IsZero() }
 
 // turn goes through the turn (see the package's documentation). It reports whether
 // this node polled.
-func (r *run) turn(ctx context.Context) bool {
+func (r *run) turn(ctx context.Context) (polled bool) {
 	if r.isLeftToOthers() {
 		r.skip(errOthersFirst)
 		return false
 	}
 	defer r.leave()
+	for again := true; again; {
+		polled, again = r.try(ctx)
+	}
+	return polled
+}
+
+// try takes the lock and polls. To be tried again is the turn whose first read was under the lock,
+// and failed: the next one looks before.
+func (r *run) try(ctx context.Context) (polled, again bool) {
 	lease, err := r.acquireTurn(ctx)
 	r.job.held = r.sawHeld()
 	if err != nil {
 		r.skip(err)
-		return false
+		return false, false
 	}
 	began := time.Now()
 	defer r.release(ctx, lease, began)
@@ -62,16 +71,17 @@ func (r *run) turn(ctx context.Context) bool {
 	switch {
 	case errors.Is(err, errTaken):
 		r.skip(err)
-		return false
+		return false, false
 	case err != nil:
 		if lease.Context().Err() == nil && !errors.Is(err, turn.ErrBusy) { // Or this node did not ask.
 			r.outages.begin(loopName(r.typ.Name), err)
 		}
-		return false
+		again, r.first = r.first, false
+		return false, again
 	}
 	r.passedOver.reset()
 	r.poll(lease, state, known)
-	return true
+	return true, false
 }
 
 // readState reads the state of the turn and of its observers under the lock. The

@@ -60,12 +60,9 @@ func (s *Source) planAfter(ctx context.Context, q observer.Query, l look) (p pla
 		}
 	}
 	p, err = inSession(ctx, s, func(c *session) (p plan, err error) {
-		switch {
-		case known:
-			p, err = c.planOf(ctx, r, q, observer.Range{})
-		case l.stamps[parseTable(q.Table)] == "":
+		if known || l.stamps[parseTable(q.Table)] == "" {
 			p, err = c.plan(ctx, q, observer.Range{})
-		default:
+		} else {
 			p, err = c.planAndKeep(ctx, q)
 		}
 		if err == nil && p.selection.Timestamp >= 0 {

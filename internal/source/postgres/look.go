@@ -79,7 +79,7 @@ LEFT JOIN (ROWS FROM (pg_catalog.unnest($1::pg_catalog.name[]), pg_catalog.unnes
 // all tables were found to be neither: it makes the look a fifth dearer. ARRAY has the server take the
 // index.
 const behindSQL = `,
-             CASE WHEN c.relhassubclass OR c.relkind OPERATOR(pg_catalog.=) ANY ('{p,v}') THEN (` + reachedSQL + `
+             CASE WHEN c.relkind OPERATOR(pg_catalog.=) 'r' AND c.relhassubclass OR c.relkind OPERATOR(pg_catalog.=) ANY ('{p,v}') THEN (` + reachedSQL + `
                SELECT pg_catalog.string_agg(pg_catalog.concat(c.oid, ':', c.xmin, ':', w.xmin, ':', ` + replicatedSQL + `), ',' ORDER BY c.oid)
                  FROM pg_catalog.pg_class c
                  LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1'

@@ -74,6 +74,7 @@ func (r *rows) Open(ctx context.Context, n int) error {
 	r.step = r.plan.steps[n]
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	formats := r.plan.formats(r.session.conn)
+	began := time.Now()
 	name, err := r.session.prepareRead(r.ctx, r.plan, r.step)
 	r.prepared = name != ""
 	switch {
@@ -85,6 +86,9 @@ func (r *rows) Open(ctx context.Context, n int) error {
 		r.reader = r.session.conn.ExecParams(r.ctx, r.step.sql, r.step.params, nil, nil, formats)
 	}
 	fields := r.reader.FieldDescriptions()
+	if r.plan.relation.transparent && time.Since(began) > freshFor {
+		r.session.kept.settled = false // It may have waited for a view that was replaced, and that sets anything.
+	}
 	switch {
 	case fields == nil:
 		return r.finish()

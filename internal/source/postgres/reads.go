@@ -54,17 +54,15 @@ WITH RECURSIVE reached AS (
       WHERE v.oid OPERATOR(pg_catalog.=) r.oid AND v.relkind OPERATOR(pg_catalog.=) 'v') n
 )`
 
-// hiddenSQL returns a row for a view or a parent that EXPLAIN has to look through, for one of two
+// hiddenSQL reports whether EXPLAIN has to look through a view or a parent, for one of two
 // reasons. Others bring rows, unless the plan leaves them out: foreign tables, materialized views,
 // replication. Or what is read may be replaced without another stamp: policies, and functions and
 // operators that are not the server's own, may read anything, and so may the conditions of a domain.
 // A volatile function of the server, such as set_config or query_to_xml, may change the settings of
-// the session, or run any statement; what makes or reads JSON may call a cast, or the conditions of a
-// domain, that are somebody's.
+// the session, or run any statement; so may the stable ones for XML, and those for JSON may call a cast,
+// or the conditions of a domain, that are somebody's.
 const hiddenSQL = `
-SELECT 1
-  FROM pg_class c
- CROSS JOIN LATERAL (` + reachedSQL + `
+SELECT EXISTS (` + reachedSQL + `
   SELECT 1
     FROM reached r
     JOIN pg_class c ON c.oid = r.oid
@@ -74,11 +72,12 @@ SELECT 1
          WHERE w.ev_class = c.oid AND w.ev_type = '1'
            AND (strpos(w.ev_action::text, '{JSON') > 0 OR EXISTS (
              SELECT FROM regexp_matches(w.ev_action::text, ':(?:funcid|aggfnoid|winfnoid) (\d+)', 'g') AS m (found) JOIN pg_proc f ON f.oid = m.found[1]::oid
-              WHERE f.provolatile = 'v' OR f.provolatile = 's' AND f.proargtypes::oid[] || f.prorettype && '{json,jsonb}'::regtype[]::oid[]) OR EXISTS (
+              WHERE f.provolatile = 'v' OR f.provolatile = 's' AND (f.proname LIKE 'pg\_input\_%' OR f.proargtypes::oid[] || f.prorettype && '{json,jsonb,xml}'::regtype[]::oid[])) OR EXISTS (
              SELECT FROM pg_depend d LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
               WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
                 AND d.refclassid <> ALL ('{pg_class,pg_collation,pg_constraint}'::regclass[]::oid[]) AND t.typtype IS DISTINCT FROM 'e')))
-   LIMIT 1) hidden
+)
+  FROM pg_class c
  WHERE c.oid = $1::oid`
 
 // seesThrough reports whether the stamp of a view or a parent says all of what it reads.
@@ -87,7 +86,7 @@ func (c *session) seesThrough(ctx context.Context, r relation) (bool, error) {
 		return false, nil
 	}
 	rows, err := c.rows(ctx, "look through the relation", hiddenSQL, r.oid)
-	return len(rows) == 0, err
+	return len(rows) == 1 && !yes(rows[0][0]), err
 }
 
 // reads is what steps read.

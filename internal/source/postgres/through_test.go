@@ -32,6 +32,7 @@ const relations = eventsTable + `;
 	CREATE VIEW setting AS SELECT e.* FROM events e, (SELECT set_config('timezone', 'Asia/Tokyo', false) OFFSET 0) s WHERE s.set_config <> '';
 	CREATE VIEW written AS SELECT id, at, at::text || ' jit ' || current_setting('jit') AS text FROM direct;
 	CREATE VIEW running AS SELECT e.*, query_to_xml('SELECT 1', false, false, '')::text AS one FROM events e;
+	CREATE VIEW xml AS SELECT e.*, table_to_xml(('ref' || 'reshed')::text::regclass, false, false, '')::text AS all FROM events e;
 	CREATE VIEW json AS SELECT id, at, to_jsonb(e) AS row FROM events e;
 	CREATE VIEW aggregated AS SELECT id, max(at) AS at, json_agg(e) AS rows FROM events e GROUP BY id;
 	CREATE VIEW archived AS SELECT * FROM parts WHERE id >= 150;
@@ -141,7 +142,7 @@ func TestWhatIsHiddenIsLookedThroughEachTime(t *testing.T) {
 	for name, hidden := range map[string]bool{
 		"nested": false, "written": false, "archived": false, "parted": false, "parts": false, "base": false,
 		"calling": true, "converting": true, "comparing": true, "setting": true, "set_below": true,
-		"running": true, "json": true, "aggregated": true, "materialized": true,
+		"xml": true, "running": true, "json": true, "aggregated": true, "materialized": true,
 	} {
 		least := 1000
 		for range 5 {
