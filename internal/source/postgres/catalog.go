@@ -28,8 +28,7 @@ type relation struct {
 	// parent says that tables inherit from it, whose rows it shows as well.
 	parent     bool
 	replicated bool // see replicatedSQL
-	// transparent says of a view or a parent that its stamp says all of what it reads, which nobody
-	// but transactions of this database brings; see hiddenSQL.
+	// transparent says that the stamp of a view or a parent says all of what it reads; see hiddenSQL.
 	transparent bool
 	name        string // quoted, for messages; empty for a query
 	from        string // what follows FROM

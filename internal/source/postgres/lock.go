@@ -41,10 +41,9 @@ func (l locks) statements() (all []string) {
 	return all
 }
 
-// locks finds out what to lock. For a plain table the catalogue has said it; for a query, a view, a
-// partitioned table and one with policies the planner does, in one round trip more: of the
-// partitions it knows those that the range needs. A settled session locks nothing for a single
-// statement over what is fixed, see begin.
+// locks finds out what to lock. For a plain table the catalogue has said it, for all else the planner
+// does, in one round trip more: of the partitions it knows those that the range needs. A settled
+// session locks nothing for a single statement over what is fixed, see begin.
 func (c *session) locks(ctx context.Context, stream string, p plan) (locks, error) {
 	r := p.relation
 	plain := r.kind == 'r' && !r.policies

@@ -61,7 +61,6 @@ func (c *session) prepareRead(ctx context.Context, p plan, s step) (name string,
 			return "", err
 		}
 		delete(c.kept.prepared, former)
-		delete(c.kept.reads, s.sql)
 	}
 	switch {
 	case c.kept.prepared[name]:
