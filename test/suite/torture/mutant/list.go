@@ -136,7 +136,7 @@ func ofPolls() []Mutant {
 		{
 			Name:    "drops-what-it-carries",
 			Without: []Step{carried()},
-			Shows:   "The changes of a chunk wait for the next commit, which does not write them; each poll finds them again. The torture reads too slowly for a chunk to wait.",
+			Shows:   "The changes of a chunk wait for the next commit, which does not write them; each poll finds them again. With three types the torture reads too slowly for a chunk to wait.",
 			Witness: "internal/observer TestFewChangesCommitTogether",
 		},
 		{
