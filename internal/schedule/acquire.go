@@ -176,7 +176,7 @@ func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
 // comesFirst reports whether this node ranks first, the tick has just come, and it saw no other
 // holder since the one before.
 func (r *run) comesFirst() bool {
-	return r.first && !r.job.held && !r.sawHeld() && r.clock.now().Sub(r.typ.due(r.n)) < firstPause
+	return r.first && !r.mustLook && !r.job.held && !r.sawHeld() && r.clock.now().Sub(r.typ.due(r.n)) < firstPause
 }
 
 // acquire tries once. A node that lost to another looks again, which costs less

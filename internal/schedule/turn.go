@@ -30,6 +30,7 @@ type run struct {
 	// first says that this node ranked first, once ranked. It does not in a turn that
 	// was due before its jobs began.
 	first, ranked bool
+	mustLook      bool          // the first read under the lock has failed
 	lookDuration  time.Duration // of the last look
 }
 
@@ -76,7 +77,7 @@ func (r *run) try(ctx context.Context) (polled, again bool) {
 		if lease.Context().Err() == nil && !errors.Is(err, turn.ErrBusy) { // Or this node did not ask.
 			r.outages.begin(loopName(r.typ.Name), err)
 		}
-		again, r.first = r.first, false
+		again, r.mustLook = r.first && !r.mustLook, true
 		return false, again
 	}
 	r.passedOver.reset()
