@@ -69,11 +69,9 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 // leave takes back what only a leading relay knows; a lag that stayed behind
 // would be believed for ever.
 func (m *relayMetrics) leave() {
-	m.leads.Set(0)
-	m.halted.Set(0)
-	m.paused.Set(0)
-	m.parked.Set(0)
-	m.parkedFor.Set(0)
+	for _, gauge := range []prometheus.Gauge{m.leads, m.halted, m.paused, m.parked, m.parkedFor} {
+		gauge.Set(0)
+	}
 	m.lag.Reset()
 	m.waiting.set(nil)
 }

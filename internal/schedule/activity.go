@@ -17,19 +17,14 @@ type Activity struct {
 	alive func()
 }
 
-// action is a kind of work for a type; observer is empty where it concerns them all.
-type action struct {
-	kind     string
-	observer string
-}
+// action is a kind of work for a type.
+type action string
 
-var (
-	acquired  = action{kind: "acquired"}
-	active    = action{kind: "active"}
-	committed = action{kind: "committed"}
+const (
+	acquired  action = "acquired"
+	active    action = "active"
+	committed action = "committed"
 )
-
-func succeeded(observer string) action { return action{"succeeded", observer} }
 
 // NewActivity returns the activity of a type for which nothing was done yet.
 func NewActivity() *Activity {

@@ -23,11 +23,11 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 	defer r.typ.Activity.record(active)
 	var due []*observerPoll
 	for _, o := range r.typ.Observers {
-		last, fresh := known[o.ID()], r.fresh.of[[2]string{r.typ.Name, o.ID()}]
-		fresh.stored(last, state.Now)
+		last, condition := known[o.ID()], r.conditions.of[[2]string{r.typ.Name, o.ID()}]
+		condition.stored(last, state.Now)
 		if r.ready(ctx, o, last, state) {
 			due = append(due, &observerPoll{
-				run: r, observer: o, last: last, delay: r.typ.delay(o.ID()), fresh: fresh, log: r.log.With("observer", o.ID()),
+				run: r, observer: o, last: last, delay: r.typ.delay(o.ID()), condition: condition, log: r.log.With("observer", o.ID()),
 			})
 		}
 	}
@@ -76,9 +76,6 @@ func (r *run) ready(ctx context.Context, o Observer, last turn.Stream, state tur
 	now := later(r.at, state.Now) // the job may have come a moment early
 	polled := !last.At.Before(r.at) || r.typ.tooSoon(last, o.ID(), r.at)
 	polled = polled && !r.tooFarAhead(last.At, state.Now)
-	last.Stream = o.ID() // It is empty for one that was never polled.
-	r.metrics.showPause(r.typ.Name, last)
-	r.metrics.showFailures(r.typ.Name, last)
 	return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)
 }
 
@@ -118,11 +115,11 @@ const abandoned turn.Outcome = "abandoned"
 // observerPoll polls one observer in a turn, once or more often.
 type observerPoll struct {
 	*run
-	observer Observer
-	last     turn.Stream // as stored before this turn
-	delay    time.Duration
-	log      *slog.Logger
-	fresh    *freshness
+	observer  Observer
+	last      turn.Stream // as stored before this turn
+	delay     time.Duration
+	log       *slog.Logger
+	condition *condition
 	// over says that no poll begins any more in this turn, because of the time of day.
 	over bool
 	// polled says that there was a poll; full that the last one succeeded and left rows
@@ -169,8 +166,10 @@ func (p *observerPoll) poll(ctx context.Context, g lock.Grant) (result, bool) {
 	}
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
 	p.membership.outdated(p.observer.ID(), res.outcome == turn.Outdated)
-	p.count(stats, res.outcome)
-	p.metrics.showOutcome(p.typ.Name, p.observer.ID(), stats, res.outcome, err)
+	p.metrics.rows.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Rows))
+	p.metrics.events.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Events))
+	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
+	p.condition.ended(stats, res.outcome, err)
 	switch res.outcome {
 	case turn.OK:
 		p.log.Debug("Observer polled", "rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", time.Since(began))
@@ -183,7 +182,7 @@ func (p *observerPoll) poll(ctx context.Context, g lock.Grant) (result, bool) {
 	}
 	res.outcome = p.record(ctx, g, started, res, err)
 	if res.outcome == turn.OK {
-		p.fresh.polled(began, p.clock.now(), stats)
+		p.condition.succeeded(began, p.clock.now(), stats)
 	}
 	p.polled, p.lag = true, stats.Lag
 	p.full = res.outcome == turn.OK && stats.Full
@@ -278,19 +277,6 @@ func (p *observerPoll) outcome(ctx context.Context, err error) turn.Outcome {
 		return turn.Conflict
 	}
 	return outcome
-}
-
-func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {
-	p.metrics.rows.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Rows))
-	p.metrics.events.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Events))
-	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
-	p.metrics.outdated.WithLabelValues(p.typ.Name, p.observer.ID()).Set(truth(outcome == turn.Outdated))
-	if outcome == turn.OK {
-		p.typ.Activity.record(succeeded(p.observer.ID()))
-		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
-		p.metrics.horizonLag.WithLabelValues(p.observer.ID()).Set(stats.HorizonLag.Seconds())
-		p.metrics.lag.WithLabelValues(p.typ.Name, p.observer.ID()).Set(stats.Lag.Seconds())
-	}
 }
 
 // record writes the result into the store, unless the lease is over, and returns

@@ -31,7 +31,7 @@ type Scheduler struct {
 	membership *membership
 	admission  *admission // of all turns
 	passedOver *passedOver
-	fresh      *freshnesses
+	conditions *conditions
 
 	// ctx is the context of all turns; Stop cancels it with errStopping.
 	ctx    context.Context
@@ -66,12 +66,12 @@ func New(o Options) *Scheduler {
 	}
 	m, c := newMetrics(o.Registerer), newClock()
 	for _, typ := range o.Types {
-		m.prepare(o.Node.Name, typ, c)
+		m.prepare(o.Node.Name, typ)
 	}
-	fresh := newFreshnesses(o.Types)
-	o.Registerer.MustRegister(fresh)
+	conditions := newConditions(o.Types, c)
+	o.Registerer.MustRegister(conditions)
 	s := &Scheduler{
-		fresh:      fresh,
+		conditions: conditions,
 		opts:       o,
 		metrics:    m,
 		clock:      c,
