@@ -123,7 +123,7 @@ bench: pgtest ## Measure against the goals; BENCHFLAGS='-runs 5 -write docs/perf
 
 # A figure of this checkout beside that of BASE, in turns, and beside its own noise. PAIRS
 # says what is measured, as the flags of make bench do.
-PAIRS       ?= -only locks,quiet,backlog,snapshot -rows 200000 -rounds 1 -chunks= -loops=
+PAIRS       ?= -only locks,quiet,backlog,snapshot,file,idle-nodes -rows 200000 -rounds 1 -chunks= -loops=
 PAIR_ROUNDS ?= 3
 .PHONY: bench-pairs
 bench-pairs: pgtest ## Measure this checkout and BASE=COMMIT in turns; PAIRS='-only sinks' says what

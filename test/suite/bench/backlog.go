@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	goalShare  = 0.60
+	goalShare  = 0.95
 	goalRate   = 40_000
 	fastLoop   = 80_000
 	goalMemory = 100 << 20

@@ -6,7 +6,7 @@ func (b *backlog) figures() []figure {
 	loop, ours, bare := b.contenders[0], b.contenders[1], b.contenders[2]
 	against := b.against(ours, loop)
 	part := ratioOf(ours.done, loop.done, outcome.rate)
-	against.goal, against.met = "at least 60% of the loop's rate", []bool{part >= goalShare}
+	against.goal, against.met = "at least 95% of the loop's rate", []bool{part >= goalShare}
 	figures := []figure{against, b.pace(ours, loop), memory(ours)}
 	for _, c := range b.contenders[3:] {
 		figures = append(figures, b.against(c, loop))

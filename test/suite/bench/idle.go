@@ -17,6 +17,7 @@ const (
 	// goalIdleServer and goalIdleNodes are for idleNodes nodes with three types and an interval
 	// of a second.
 	goalIdleServer, goalIdleNodes = 0.08, 0.12
+	goalIdleSessions              = 4
 )
 
 // measureIdle runs the real binary, as it would be installed, with three types
@@ -73,6 +74,11 @@ func measureIdleNodes(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
+	sessions, err := s.cluster.sessionCPU(ctx, []string{c.Database})
+	if err != nil {
+		return nil, err
+	}
+	each := float64(len(sessions)) / float64(s.nodes)
 	all := 0.0
 	for _, part := range parts {
 		all += part
@@ -84,6 +90,7 @@ func measureIdleNodes(ctx context.Context, s *suite) (_ []figure, err error) {
 			goal: "at most 8% of a core", met: []bool{server <= goalIdleServer},
 		},
 		{group: group, what: "all nodes together", value: say("%s%% of a core", decimal(100*all, 1)), goal: "at most 12% of a core", met: []bool{all <= goalIdleNodes}},
+		{group: group, what: "sessions of the coordination database for a node", value: say("%s", decimal(each, 1)), goal: "at most 4", met: []bool{each <= goalIdleSessions}},
 	}, nil
 }
 

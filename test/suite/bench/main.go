@@ -91,6 +91,7 @@ func measurements() []measurement {
 		{name: "file", measure: measureFile},
 		{name: "arrival", measure: measureArrival},
 		{name: "many-observers", measure: measureManyObservers, byName: true},
+		{name: "many-types", measure: measureManyTypes, byName: true},
 		{name: "many-streams", measure: measureManyStreams, byName: true},
 		{name: "idle-sinks", measure: measureIdleSinks, byName: true},
 		{name: "sink-down", measure: measureSinkDown, byName: true},

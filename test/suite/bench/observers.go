@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
@@ -35,24 +37,17 @@ func measureManyObservers(ctx context.Context, s *suite) (_ []figure, err error)
 		return nil, err
 	}
 	defer remove()
-	c, err := s.idleConfig(ctx, bed.Folder)
+	c, err := s.manyConfig(ctx, bed.Folder, func(int) string { return "order" })
 	if err != nil {
 		return nil, err
 	}
-	source := c.Sources["warehouse"]
-	if err := testbed.Execute(ctx, source, fmt.Sprintf(manyTablesSQL, s.observers), "VACUUM ANALYZE"); err != nil {
-		return nil, fmt.Errorf("make %d tables: %w", s.observers, err)
-	}
-	c.Interval, c.Observers = manyInterval, nil
-	for i := range s.observers {
-		c.Observers = append(c.Observers, fmt.Sprintf("{id: o%[1]d, type: order, source: warehouse, table: orders_%[1]d, key: id, timestamp: updated_at}", i+1))
-	}
+	c.Interval = manyInterval
 	nodes, stop, err := startNodes(ctx, bed, c, 2)
 	defer func() { err = errors.Join(err, stop()) }()
 	if err != nil {
 		return nil, err
 	}
-	parts, server, err := s.measureNodes(ctx, nodes, s.idle/4, source)
+	parts, server, err := s.measureNodes(ctx, nodes, s.idle/4, c.Sources["warehouse"])
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +70,63 @@ func measureManyObservers(ctx context.Context, s *suite) (_ []figure, err error)
 			goal: "at most 12 s", met: []bool{oldest <= goalManyAge.Seconds()},
 		},
 		{group: group, what: "both nodes together", value: say("%s%% of a core", decimal(100*(parts[0]+parts[1]), 1))},
+	}, nil
+}
+
+// manyConfig is that of as many observers, each of a table of its own. typeOf names their types.
+func (s *suite) manyConfig(ctx context.Context, folder string, typeOf func(n int) string) (daemon.Config, error) {
+	c, err := s.idleConfig(ctx, folder)
+	if err != nil {
+		return c, err
+	}
+	if err := testbed.Execute(ctx, c.Sources["warehouse"], fmt.Sprintf(manyTablesSQL, s.observers), "VACUUM ANALYZE"); err != nil {
+		return c, fmt.Errorf("make %d tables: %w", s.observers, err)
+	}
+	c.Observers = nil
+	for n := range s.observers {
+		c.Observers = append(c.Observers, fmt.Sprintf("{id: o%[1]d, type: %[2]s, source: warehouse, table: orders_%[1]d, key: id, timestamp: updated_at}", n+1, typeOf(n)))
+	}
+	return c, nil
+}
+
+// measureManyTypes has a node poll as many types, of an observer each.
+func measureManyTypes(ctx context.Context, s *suite) (_ []figure, err error) {
+	bed, remove, err := newBed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	c, err := s.manyConfig(ctx, bed.Folder, func(n int) string { return fmt.Sprint("type", n) })
+	if err != nil {
+		return nil, err
+	}
+	p, err := bed.Start(ctx, "types", c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, testbed.Stop(ctx, p)) }()
+	resident, err := s.settledMemory(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	status, page, err := p.Get(ctx, "/metrics")
+	switch {
+	case err != nil:
+		return nil, err
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("read the metrics: status %d", status)
+	}
+	peak, err := memoryOf(p.PID(), "VmHWM")
+	if err != nil {
+		return nil, err
+	}
+	group := fmt.Sprintf("Memory of a node with %s types, an observer each, interval 30 s, quiet tables of PostgreSQL", thousands(s.observers))
+	return []figure{
+		{
+			group: group, what: "resident, when all were polled", value: say("%s MiB", mebibytes(resident)),
+			goal: "under 100 MiB", met: []bool{resident < goalMemory},
+		},
+		{group: group, what: "peak, from its start to a scrape of its metrics", value: say("%s MiB", mebibytes(peak)), beside: say("the scrape is %s MiB", mebibytes(int64(len(page))))},
 	}, nil
 }
 

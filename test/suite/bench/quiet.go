@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
@@ -42,7 +43,7 @@ type quiet struct {
 	*suite
 	origin
 	database string
-	table    string
+	reads    observer.Query
 }
 
 // watched is a view of the table.
@@ -52,20 +53,26 @@ func (q quiet) measure(ctx context.Context) ([]figure, error) {
 	if err := q.fill(ctx, []int{quietRows}); err != nil {
 		return nil, err
 	}
-	q.table = tableOf(quietRows)
-	figures, err := q.measureTable(ctx, "Quiet poll, source "+q.name())
+	table := tableOf(quietRows)
+	q.reads = observer.Query{Table: table}
+	figures, err := q.measureReads(ctx, "Quiet poll, source "+q.name())
 	if err != nil || q.kind() != kindPostgres {
 		return figures, err
 	}
-	if err := testbed.Execute(ctx, q.url(), "CREATE VIEW "+watched+" AS SELECT * FROM "+q.table); err != nil {
+	if err := testbed.Execute(ctx, q.url(), "CREATE VIEW "+watched+" AS SELECT * FROM "+table); err != nil {
 		return nil, err
 	}
-	q.table = watched
-	view, err := q.measureTable(ctx, "Quiet poll of a view, source "+q.name())
-	return append(figures, view...), err
+	q.reads = observer.Query{Table: watched}
+	view, err := q.measureReads(ctx, "Quiet poll of a view, source "+q.name())
+	if err != nil {
+		return nil, err
+	}
+	q.reads = observer.Query{SQL: "SELECT * FROM " + table}
+	query, err := q.measureReads(ctx, "Quiet poll of a query, source "+q.name())
+	return slices.Concat(figures, view, query), err
 }
 
-func (q quiet) measureTable(ctx context.Context, group string) ([]figure, error) {
+func (q quiet) measureReads(ctx context.Context, group string) ([]figure, error) {
 	way, err := q.counted(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +130,9 @@ func (q quiet) poll(ctx context.Context, url string, n int, trips func() int64) 
 	if err := emptyTables(ctx, q.database); err != nil {
 		return quietly{}, err
 	}
-	o, err := observer.New(orderSpec(q.table, observer.DetectChange, 0))
+	spec := orderSpec(q.reads.Table, observer.DetectChange, 0)
+	spec.Query.SQL = q.reads.SQL
+	o, err := observer.New(spec)
 	if err != nil {
 		return quietly{}, err
 	}

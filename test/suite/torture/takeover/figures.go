@@ -47,7 +47,7 @@ func Quantile(sorted []time.Duration, p float64) time.Duration {
 }
 
 // goal is what a takeover after kill -9 may take, at p95.
-const goal = 2 * time.Second
+const goal = time.Second
 
 // Reached says whether that goal is met.
 func (f Figures) Reached() bool {

@@ -38,9 +38,9 @@ func (f Figures) verdict(kind Kind) string {
 	case kind != Kill:
 		return "|"
 	case f.Reached():
-		return "p95 under 2 s | **met**"
+		return "p95 under 1 s | **met**"
 	}
-	return "p95 under 2 s | **MISSED**"
+	return "p95 under 1 s | **MISSED**"
 }
 
 // rules counts the rules by which leases of a kind were had.
