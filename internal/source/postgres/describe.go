@@ -109,7 +109,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		p.relation.transparent, err = c.seesThrough(ctx, r)
 	}
 	if err == nil {
-		l.others, err = c.others(ctx, p)
+		l.others, _, err = c.others(ctx, p)
 	}
 	d.HorizonExact, d.Warnings = l.exact(), append(l.warnings(), d.Warnings...)
 	return d, err

@@ -60,14 +60,16 @@ func (s *Source) planAfter(ctx context.Context, q observer.Query, l look) (p pla
 		}
 	}
 	p, err = inSession(ctx, s, func(c *session) (p plan, err error) {
+		just := seen{at: time.Now()}
 		if known || l.stamps[parseTable(q.Table)] == "" {
 			p, err = c.plan(ctx, q, observer.Range{})
 		} else {
 			p, err = c.planAndKeep(ctx, q)
 		}
 		if err == nil && p.selection.Timestamp >= 0 {
-			besides, err = c.others(ctx, p)
+			besides, just.tables, err = c.others(ctx, p)
 		}
+		s.see(q, just)
 		return p, err
 	})
 	return p, besides, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/observer"
 )
 
 const (
@@ -42,9 +44,9 @@ func (l locks) statements() (all []string) {
 }
 
 // locks finds out what to lock. For a plain table the catalogue has said it, for all else the planner
-// does, in one round trip more: of the partitions it knows those that the range needs. A settled
+// does, for the horizon, or in one round trip more: of the partitions it knows those that the range needs. A settled
 // session locks nothing for a single statement over what is fixed, see begin.
-func (c *session) locks(ctx context.Context, stream string, p plan) (locks, error) {
+func (c *session) locks(ctx context.Context, q observer.Query, p plan) (locks, error) {
 	r := p.relation
 	plain := r.kind == 'r' && !r.policies
 	switch {
@@ -55,9 +57,12 @@ func (c *session) locks(ctx context.Context, stream string, p plan) (locks, erro
 	case r.kind == materialized || r.kind == foreignTable:
 		return locks{all: true}, nil
 	case r.fixed() && p.isSingle():
-		if settled, err := c.settle(ctx, stream); err != nil || settled {
+		if settled, err := c.settle(ctx, q.Stream); err != nil || settled {
 			return locks{}, err
 		}
+	}
+	if just := c.source.justSeen(q); just != nil {
+		return locks{tables: lockable(just)}, nil
 	}
 	found, err := c.reads(ctx, "look up the tables of the query", p.steps)
 	return locks{tables: lockable(found.tables)}, err

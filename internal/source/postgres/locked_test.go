@@ -14,6 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -339,14 +340,64 @@ func TestLockedOutOfRange(t *testing.T) {
 	address := pgtest.New(t)
 	owner := connect(t, address)
 	exec(t, owner, orders+partitioned)
-	exec(t, owner, `BEGIN; LOCK TABLE old`)
 	s := open(t, postgres.Options{URL: address, QueryTimeout: 10 * time.Second})
-	rows, err := s.Read(t.Context(), observer.Query{Table: "parts", Key: []string{"id"}, Timestamp: "at"}, observer.Range{From: "2024-04-01 00:00:00.000000"})
+	query := observer.Query{SQL: "SELECT * FROM parts", Key: []string{"id"}, Timestamp: "at"}
+	horizon(t, s, query)
+	exec(t, owner, `BEGIN; LOCK TABLE old`)
+	for _, q := range []observer.Query{query, {Table: "parts", Key: query.Key, Timestamp: query.Timestamp}} {
+		rows, err := s.Read(t.Context(), q, observer.Range{From: "2024-04-01 00:00:00.000000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := drained(rows); got.rows != 2 || got.err != nil {
+			t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+		}
+	}
+}
+
+// TestQueryThatChangesBehindItsHorizon reads another table than the horizon has seen, which
+// is written anew: a read that has locked only what was seen does not wait for it with a snapshot.
+func TestQueryThatChangesBehindItsHorizon(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, orders+`CREATE TABLE later (LIKE orders); INSERT INTO later VALUES (3, '2024-05-03');
+		CREATE FUNCTION latest() RETURNS SETOF orders LANGUAGE sql STABLE AS 'SELECT * FROM orders'`)
+	s := open(t, postgres.Options{URL: address})
+	q := observer.Query{SQL: "SELECT * FROM latest()", Key: []string{"id"}, Timestamp: "at"}
+	horizon(t, s, q)
+	exec(t, owner, `CREATE OR REPLACE FUNCTION latest() RETURNS SETOF orders LANGUAGE sql STABLE AS 'SELECT * FROM later'`)
+	exec(t, owner, `BEGIN; ALTER TABLE later SET UNLOGGED`)
+	rows, err := s.Read(t.Context(), q, observer.Range{From: "2024-04-01 00:00:00.000000"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := drained(rows); got.rows != 2 || got.err != nil {
-		t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+	read := make(chan outcome, 1)
+	go func() { read <- drained(rows) }()
+	exec(t, owner, `SELECT pg_sleep(0.3); COMMIT`)
+	if got := <-read; got.rows != 1 || got.err != nil {
+		t.Errorf("%d rows, %v; want 1", got.rows, got.err)
+	}
+}
+
+// TestQueryIsDescribedBehindItsHorizon reads the columns that there are, whatever the horizon has seen.
+func TestQueryIsDescribedBehindItsHorizon(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	s := open(t, postgres.Options{URL: address})
+	exec(t, owner, orders)
+	q := observer.Query{SQL: "SELECT * FROM orders", Key: []string{"id"}, Timestamp: "at"}
+	for _, change := range []string{
+		"ALTER TABLE orders ADD note text DEFAULT 'kept'", "ALTER TABLE orders ALTER id TYPE bigint", "ALTER TABLE orders DROP note",
+		"ALTER TABLE orders RENAME TO former; CREATE TABLE orders AS TABLE former",
+	} {
+		horizon(t, s, q)
+		exec(t, owner, change)
+		rows := sourcetest.ReadAll(t, s, q, observer.Range{From: "2024-04-01 00:00:00.000000"})
+		if len(rows) != 2 || strings.Contains(string(rows[0].Data), "kept") != (strings.Contains(change, "kept") || strings.Contains(change, "bigint")) {
+			t.Errorf("%s: %+v", change, rows)
+		}
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.
 	if err != nil {
 		return p, err
 	}
-	p.locks, err = c.locks(ctx, q.Stream, p)
+	p.locks, err = c.locks(ctx, q, p)
 	return p, err
 }
 

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/observer"
 )
 
 // table is one of the relations that a query reads, views among them.
@@ -122,6 +125,31 @@ func (c *session) reads(ctx context.Context, operation string, steps []step) (fo
 	return found, nil
 }
 
+// seen are the tables that a horizon has found; none where each read has to ask.
+type seen struct {
+	tables []table
+	at     time.Time
+}
+
+func inquiry(q observer.Query) string { return q.Stream + "\x00" + q.Table + q.SQL }
+
+// see remembers them for the reads that follow, unless those may need few partitions of them,
+// or LOCK TABLE would leave out a view that may be replaced meanwhile.
+func (s *Source) see(q observer.Query, just seen) {
+	if slices.ContainsFunc(just.tables, func(t table) bool { return t.kind == 'p' || t.kind == view }) {
+		just.tables = nil
+	}
+	s.seen.Store(inquiry(q), just)
+}
+
+func (s *Source) justSeen(q observer.Query) []table {
+	v, _ := s.seen.Load(inquiry(q))
+	if just, ok := v.(seen); ok && time.Since(just.at) < freshFor {
+		return just.tables
+	}
+	return nil
+}
+
 // function names a function whose rows are read, or is empty. Those of the server
 // itself make rows of their arguments; of several in one item the plan says no
 // name.
@@ -154,13 +182,13 @@ func (r relation) alone() bool {
 // policies, and what is hidden behind a view are explained each time.
 func (r relation) fixed() bool { return r.alone() || r.transparent }
 
-// others asks what else brings the rows of a read.
-func (c *session) others(ctx context.Context, p plan) (others, error) {
+// others asks what else brings the rows of a read, and returns the tables that it has found.
+func (c *session) others(ctx context.Context, p plan) (others, []table, error) {
 	if p.relation.fixed() {
-		return p.relation.ownOthers(), nil
+		return p.relation.ownOthers(), nil, nil
 	}
 	found, err := c.reads(ctx, "look through the query", p.steps)
-	return othersOf(found), err
+	return othersOf(found), found.tables, err
 }
 
 // ownOthers are those of one that is fixed.

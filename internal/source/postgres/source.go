@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,7 @@ type Source struct {
 	money     string
 	looks     *source.Together[tableName, look]
 	relations relations
+	seen      sync.Map // by inquiries
 }
 
 // Open prepares a source. It does not connect, so the database may be down.
