@@ -218,7 +218,7 @@ func TestBehindAPooler(t *testing.T) {
 		rows, trips, statements := p.poll(t, s, test.query)
 		// The first poll looks the table up. The pool asks a connection that was idle for a
 		// second whether it still lives, as on a machine that stands still between two steps.
-		for tries := 0; (trips > test.trips || statements > test.statements) && tries < 5; tries++ {
+		for tries := 0; (trips > test.trips || statements > test.statements) && tries < 20; tries++ {
 			rows, trips, statements = p.poll(t, s, test.query)
 		}
 		if len(rows) != 1 || trips > test.trips || statements > test.statements {
