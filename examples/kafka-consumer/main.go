@@ -42,7 +42,7 @@ func consume(ctx context.Context, brokers, topics []string, group string, out io
 	if err != nil {
 		return err
 	}
-	defer client.CloseAllowingRebalance()
+	defer leave(ctx, client)
 	for {
 		fetched := client.PollFetches(ctx)
 		if ctx.Err() != nil {
@@ -68,6 +68,17 @@ func commit(ctx context.Context, client *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return client.CommitUncommittedOffsets(ctx)
+}
+
+// leave leaves the group, so that others have the partitions at once. A join that has begun ends
+// before that, which may take as long as others handle their records: it is not waited for so long.
+func leave(ctx context.Context, client *kgo.Client) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	client.AllowRebalance()
+	if client.LeaveGroupContext(ctx) == nil {
+		client.Close()
+	}
 }
 
 // handle does what there is to do for an event. A process that dies between this and the commit of

@@ -56,6 +56,18 @@ func newConsumer(c config, once *guard.Guard, log *slog.Logger) (_ *consumer, er
 // no record is begun any more.
 func (c *consumer) hurry(context.Context, *kgo.Client) { c.hurried.Store(true) }
 
+// leave leaves the group, so that others have the partitions at once. A join that has begun ends
+// before that, which may take as long as others process their records: it is not waited for so long.
+func (c *consumer) leave(ctx context.Context) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), answer)
+	defer cancel()
+	if err := c.client.LeaveGroupContext(limited); err != nil {
+		c.log.Warn("Group not left; others have the partitions when the session ends", "err", err)
+		return
+	}
+	c.client.Close()
+}
+
 // run processes records until ctx ends. What it has begun then is finished.
 func (c *consumer) run(ctx context.Context) {
 	for ctx.Err() == nil {

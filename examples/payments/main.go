@@ -139,7 +139,7 @@ func consume(ctx context.Context, c config) (err error) {
 		cancel(nil)
 	}()
 	k.run(ctx)
-	k.client.CloseAllowingRebalance()
+	k.leave(ctx)
 	cancel(nil)
 	return <-served
 }

@@ -292,6 +292,13 @@ func failures() map[string]func(t *testing.T, s *shop, c *crew) {
 			})
 			c.launch(victim)
 		},
+		"stopped while it joins": func(t *testing.T, s *shop, c *crew) {
+			s.inPayment(t, func(string) {
+				c.launch("d")
+				time.Sleep(2 * time.Second) // Its join waits for the payment.
+				c.end("d", syscall.SIGTERM)
+			})
+		},
 		"the wait runs out": func(t *testing.T, s *shop, _ *crew) {
 			s.inPayment(t, func(string) { s.await(t, guard.ErrLockTimeout, s.heard(guard.ErrLockTimeout.Error())) })
 		},
