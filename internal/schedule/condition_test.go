@@ -119,6 +119,27 @@ func TestFreshnessOfNodesThatTakeTurns(t *testing.T) {
 	})
 }
 
+// TestFreshnessAfterAPollThatWasNotNoted has a poll far behind the source whose end the database
+// did not learn of: what another node has noted since counts as it stands there.
+func TestFreshnessAfterAPollThatWasNotNoted(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		source := answering(observer.Stats{HorizonLag: time.Hour})
+		a := start(t, db, "a", only("order"), does("order-1", func(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+			if !source.down.Load() {
+				db.locks.Expire(g)
+			}
+			return source.poll(ctx, g)
+		}))
+		pass(10 * time.Second)
+		source.down.Store(true)
+		db.set(func(m *memory) { m.streams["order-1"] = turn.Stream{Stream: "order-1", OKAt: m.now()} })
+		pass(2 * interval)
+		if got, known := a.freshness(t); !known || got > 2*interval.Seconds() {
+			t.Errorf("complete %v seconds ago (known: %t), want two intervals", got, known)
+		}
+	})
+}
+
 func TestFreshnessIsUnknown(t *testing.T) {
 	full := observer.Stats{Rows: 1, Full: true, Lag: 1000 * time.Hour}
 	for name, c := range map[string]struct {

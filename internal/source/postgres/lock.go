@@ -43,9 +43,9 @@ func (l locks) statements() (all []string) {
 	return all
 }
 
-// locks finds out what to lock. For a plain table the catalogue has said it, for all else the planner
-// does, for the horizon, or in one round trip more: of the partitions it knows those that the range needs. A settled
-// session locks nothing for a single statement over what is fixed, see begin.
+// locks finds out what to lock. For a plain table the catalogue has said it. For all else the planner
+// says it, and of partitions those that the range needs: in a round trip more, unless the horizon
+// has just asked. A settled session locks nothing for a single statement over what is fixed, see begin.
 func (c *session) locks(ctx context.Context, q observer.Query, p plan) (locks, error) {
 	r := p.relation
 	plain := r.kind == 'r' && !r.policies
