@@ -134,8 +134,11 @@ func (o Options) rowsOf(stream string) string {
 func (o Options) observers(chunk int, narrow map[string]bool) []string {
 	var entries []string
 	for _, s := range o.schedule() {
-		entry := fmt.Sprintf("id: %s, type: %s, source: source, table: %s, %s, chunk-size: %d",
-			s.Name, s.Type, s.Table, o.rowsOf(s.Name), chunk)
+		from := "table: " + s.Table
+		if s.Name == workload.Orders && o.shelves() > 0 {
+			from = "query: SELECT * FROM " + s.Table
+		}
+		entry := fmt.Sprintf("id: %s, type: %s, source: source, %s, %s, chunk-size: %d", s.Name, s.Type, from, o.rowsOf(s.Name), chunk)
 		if narrow[s.Name] {
 			entry += ", columns: [n]"
 		}
