@@ -65,11 +65,7 @@ func (n names) known(v reflect.Value, path string) []place {
 }
 
 func find(key string, among []place) (place, bool) {
-	i := slices.IndexFunc(among, func(p place) bool { return p.key == key })
-	if i < 0 {
-		return place{}, false
-	}
-	return among[i], true
+	return fn.Find(among, func(p place) bool { return p.key == key })
 }
 
 // table reads a mapping of names to sections.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,12 +47,7 @@ func (x *input) lock(s status.Sighting) string {
 
 // wanted finds the lock of the configuration that has this row.
 func (x *input) wanted(key, region string) (Lock, bool) {
-	for _, l := range x.want.Locks {
-		if l.Key() == key && l.Region == region {
-			return l, true
-		}
-	}
-	return Lock{}, false
+	return fn.Find(x.want.Locks, func(l Lock) bool { return l.Key() == key && l.Region == region })
 }
 
 // ttlOf returns the TTL of a row: its own where a node of observerd wrote it, the
@@ -148,8 +144,9 @@ func (x *input) twoFormats(f *findings) {
 		if plain == spring {
 			continue
 		}
-		p, s := x.acquired(plain), x.acquired(spring)
-		if p == nil || s == nil {
+		p, byPlain := x.acquired(plain)
+		s, bySpring := x.acquired(spring)
+		if !byPlain || !bySpring {
 			continue
 		}
 		last := max(x.At.Sub(p.At), x.At.Sub(s.At))
@@ -163,20 +160,12 @@ func (x *input) twoFormats(f *findings) {
 	}
 }
 
-func (x *input) acquired(key string) *status.Acquisition {
-	at := slices.IndexFunc(x.Acquired, func(a status.Acquisition) bool { return a.Key == key })
-	if at < 0 {
-		return nil
-	}
-	return &x.Acquired[at]
+func (x *input) acquired(key string) (status.Acquisition, bool) {
+	return fn.Find(x.Acquired, func(a status.Acquisition) bool { return a.Key == key })
 }
 
 // interval returns how often a lock is taken, as far as it is known.
 func (x *input) interval(name string) time.Duration {
-	for _, l := range x.want.Locks {
-		if l.Name == name && l.Interval > 0 {
-			return l.Interval
-		}
-	}
-	return time.Minute
+	l, _ := fn.Find(x.want.Locks, func(l Lock) bool { return l.Name == name && l.Interval > 0 })
+	return cmp.Or(l.Interval, time.Minute)
 }

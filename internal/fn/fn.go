@@ -17,6 +17,14 @@ func Only[T any](all []T, wanted func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
 }
 
+// Find returns the first value that is wanted, and false where none is.
+func Find[T any](all []T, wanted func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(all, wanted); i >= 0 {
+		return all[i], true
+	}
+	return found, false
+}
+
 // Indexes returns 0 to n-1.
 func Indexes(n int) []int {
 	all := make([]int, n)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/turn"
@@ -99,12 +100,7 @@ func (d describer) observer(o config.Observer, s status.Observer) status.Observe
 
 // typeNamed returns a type that has observers.
 func (d describer) typeNamed(name string) (config.Type, bool) {
-	for _, t := range d.types {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return config.Type{}, false
+	return fn.Find(d.types, func(t config.Type) bool { return t.Name == name })
 }
 
 // nameLocks names the locks of the configuration that strangers hold, and who feeds the

@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"context"
-	"slices"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/fn"
@@ -25,8 +24,7 @@ func Details(ctx context.Context, db *lockdb.DB, cfg *config.Config, r status.Re
 	d.Sinks = fn.Only(r.Sinks, func(s status.Sink) bool { return s.Stream == id })
 	d.Sweeps = fn.Only(r.Sweeps, func(s status.Sweep) bool { return s.Observer == id })
 	d.Generations = fn.Only(r.Generations, func(g status.Generation) bool { return g.Observer == id })
-	if n := slices.IndexFunc(cfg.Observers, func(o config.Observer) bool { return o.ID == id }); n >= 0 {
-		o := cfg.Observers[n]
+	if o, ok := fn.Find(cfg.Observers, func(o config.Observer) bool { return o.ID == id }); ok {
 		source := cfg.Sources[o.Source].URL
 		account, _ := source.Account()
 		d.URL = source.String()

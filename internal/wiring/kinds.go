@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
@@ -83,11 +82,11 @@ func Kinds() config.Kinds {
 // OpenSource opens a source of the kind that the scheme names. It does not connect. The
 // error is of the URL, or of the files that it names.
 func OpenSource(scheme string, o source.Options) (source.Database, error) {
-	at := slices.IndexFunc(sources, func(k source.Kind) bool { return k.Scheme == scheme })
-	if at < 0 {
+	kind, ok := fn.Find(sources, func(k source.Kind) bool { return k.Scheme == scheme })
+	if !ok {
 		return nil, fmt.Errorf("this binary cannot read %s", scheme)
 	}
-	return sources[at].Open(o)
+	return kind.Open(o)
 }
 
 // NewOpener returns what opens the sources of the configuration, which says what o.Node

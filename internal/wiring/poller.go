@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
@@ -198,11 +198,8 @@ func SweepBudget(step time.Duration, rate float64) observer.Budget {
 // zero for none.
 func LastSweep(ctx context.Context, db *lockdb.DB, id string, kind observer.SweepKind) (observer.Sweep, error) {
 	sweeps, err := db.Sweeps().Latest(ctx, id)
-	at := slices.IndexFunc(sweeps, func(s observer.Sweep) bool { return s.Kind == kind })
-	if at < 0 {
-		return observer.Sweep{}, err
-	}
-	return sweeps[at], err
+	last, _ := fn.Find(sweeps, func(s observer.Sweep) bool { return s.Kind == kind })
+	return last, err
 }
 
 // SweepAdvanced reports whether a step of a sweep did anything.

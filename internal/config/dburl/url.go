@@ -163,12 +163,7 @@ type Kind struct {
 
 // Of returns the kind of the database servers whose URLs begin with that scheme.
 func (k Kinds) Of(scheme string) (Kind, bool) {
-	for _, kind := range k {
-		if kind.Scheme == scheme || slices.Contains(kind.Aliases, scheme) {
-			return kind, true
-		}
-	}
-	return Kind{}, false
+	return fn.Find(k, func(kind Kind) bool { return kind.Scheme == scheme || slices.Contains(kind.Aliases, scheme) })
 }
 
 // harmless reports whether a parameter holds no secret.
