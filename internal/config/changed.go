@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Hash identifies what nodes of one cluster have in common: 12 hexadecimal
@@ -40,19 +41,13 @@ func (c *Config) Hash() string {
 // observer or sink that only one of the two has there is the name alone.
 func Changed(before, after *Config) []string {
 	was, now := flatten(before), flatten(after)
-	var keys []string
-	for key, value := range was {
-		if other, ok := now[key]; !ok || !reflect.DeepEqual(value, other) {
-			keys = append(keys, key)
-		}
-	}
-	for key := range now {
-		if _, ok := was[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return outermost(keys)
+	all := maps.Clone(was)
+	maps.Copy(all, now)
+	return outermost(fn.Only(slices.Sorted(maps.Keys(all)), func(key string) bool {
+		before, had := was[key]
+		after, has := now[key]
+		return had != has || !reflect.DeepEqual(before, after)
+	}))
 }
 
 // Settings are the settings of an observer as the configuration has them, presets
