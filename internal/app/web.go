@@ -6,13 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/web"
 )
 
 // openWeb listens where the configuration says, if it does.
 func (a *App) openWeb(ctx context.Context) (err error) {
-	isExposed := exposed(a.cfg)
+	// TLS that the web configuration gets after the start takes effect at the next start.
+	fromStart := a.cfg.HTTP.Exposed()
+	isExposed := func() bool { return fromStart || a.cfg.HTTP.Exposed() }
 	promauto.With(a.registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "observerd_http_insecure",
 		Help: "1 while http.insecure lets in other hosts without TLS or without authentication.",
@@ -48,15 +49,7 @@ func (a *App) serveWeb() {
 		return
 	}
 	a.web.Start()
-	if exposed(a.cfg)() {
+	if a.cfg.HTTP.Exposed() {
 		a.log.Warn("Other hosts are admitted without TLS or without authentication, because of http.insecure", "address", a.web.Addr())
 	}
-}
-
-// exposed returns a function that reports whether other hosts are let in without
-// TLS or without authentication. TLS that the web configuration gets after the
-// start takes effect at the next start.
-func exposed(cfg *config.Config) func() bool {
-	fromStart := cfg.HTTP.Exposed()
-	return func() bool { return fromStart || cfg.HTTP.Exposed() }
 }
