@@ -16,14 +16,13 @@ import (
 func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
 	checkLabel(l.Report, "cluster.name", cfg.Cluster.Name)
-	database := databaseChecker{l.resolver}
 	if u, at, ok := l.resolveURL("database", l.options.Kinds.Servers.ParseCoordination); ok {
 		cfg.Database.URL = u
-		database.checkFileSystem(at, u)
+		l.checkFileSystem(at, u)
 	}
 	schedulerChecker{l.Report}.checkScheduler(cfg)
 	l.checkLocks(cfg)
-	database.checkSources(cfg.Sources)
+	l.checkSources(cfg.Sources)
 	observerChecker{l.resolver}.checkObservers(cfg)
 	l.checkSinks(cfg.Sinks, cfg.Observers)
 	httpChecker{l.resolver}.checkHTTP(&cfg.HTTP)

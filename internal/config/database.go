@@ -114,20 +114,18 @@ func (s Source) Location() *time.Location {
 	return zone
 }
 
-// databaseChecker checks the sections database and sources, and resolves their URLs.
-type databaseChecker struct{ resolver }
-
-func (c databaseChecker) checkSources(sources map[string]Source) {
+// checkSources checks the section sources, and resolves its URLs.
+func (l *loader) checkSources(sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		path, s := join("sources", name), sources[name]
-		s.URL, s.resolve = c.sourceURL(path)
+		s.URL, s.resolve = l.sourceURL(path)
 		sources[name] = s
 		dialect, size := string(s.URL.Dialect()), join(path, "fetch-size")
-		if kind, _ := c.options.Kinds.Servers.Of(dialect); c.IsSet(size) && !s.URL.IsZero() && !kind.Fetches {
-			c.Warn(size, "fetch-size has no effect on "+dialect+", which streams its rows; remove it")
+		if kind, _ := l.options.Kinds.Servers.Of(dialect); l.IsSet(size) && !s.URL.IsZero() && !kind.Fetches {
+			l.Warn(size, "fetch-size has no effect on "+dialect+", which streams its rows; remove it")
 		}
 		if _, why := parseZone(s.Timezone); why != "" {
-			c.Reject(join(path, "timezone"), why)
+			l.Reject(join(path, "timezone"), why)
 		}
 	}
 }
