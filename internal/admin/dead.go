@@ -62,10 +62,7 @@ func deadAct(by By, action string, rows []DeadRow) lockdb.Act {
 
 // named names the first of many records.
 func named[T any](all []T, name func(T) string) string {
-	names := make([]string, 0, idsShown+1)
-	for _, one := range all[:min(len(all), idsShown)] {
-		names = append(names, name(one))
-	}
+	names := fn.Each(all[:min(len(all), idsShown)], name)
 	if more := len(all) - idsShown; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}

@@ -54,10 +54,7 @@ func (p *Provider) Next(ctx context.Context, query, region string, keyOf func(ta
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *github.Issue) int { return priorityOf(a) - priorityOf(b) })
-	for _, issue := range found {
-		tasks = append(tasks, strconv.Itoa(issue.GetNumber()))
-	}
-	return tasks, nil
+	return fn.Each(found, func(issue *github.Issue) string { return strconv.Itoa(issue.GetNumber()) }), nil
 }
 
 // free says whether a worker may try to lock an issue.
