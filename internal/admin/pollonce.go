@@ -58,9 +58,12 @@ func (op *Operator) PollOnce(ctx context.Context, id string, by By) (_ Polled, e
 	if err != nil {
 		return Polled{}, err
 	}
-	s := singlePoll{poller: p, observer: o, node: op.cfg.Node.Name, by: by, db: op.db}
-	err = op.underLease(ctx, o, s.run)
-	return s.done, err
+	var done Polled
+	err = op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) (err error) {
+		done, err = op.pollUnder(ctx, g, o, p, by)
+		return err
+	})
+	return done, err
 }
 
 // definition is that of a command, which may change the definition only where no node
@@ -100,45 +103,35 @@ func (op *Operator) withKeeper(ctx context.Context, do func(*lock.Keeper) error)
 	return errors.Join(err, keeper.Close(closing))
 }
 
-// singlePoll is one poll outside the schedule.
-type singlePoll struct {
-	poller   *wiring.Poller
-	observer config.Observer
-	node     string
-	by       By
-	db       *lockdb.DB
-	done     Polled
-}
-
-// run polls once and adds the poll to the history.
-func (s *singlePoll) run(ctx context.Context, g lock.Grant) error {
-	if err := s.db.Operations().Note(ctx, lockdb.Did(s.by, "poll", s.observer.ID, "")); err != nil {
-		return err
+// pollUnder polls once, outside the schedule, and adds the poll to the history.
+func (op *Operator) pollUnder(ctx context.Context, g lock.Grant, o config.Observer, p *wiring.Poller, by By) (Polled, error) {
+	if err := op.db.Operations().Note(ctx, lockdb.Did(by, "poll", o.ID, "")); err != nil {
+		return Polled{}, err
 	}
 	began := time.Now()
-	stats, err := s.poller.Poll(ctx, g)
-	s.done = Polled{
-		Observer: s.observer.ID, Lock: g.Name, Fence: g.Fence, Outcome: schedule.OutcomeOf(err),
+	stats, err := p.Poll(ctx, g)
+	done := Polled{
+		Observer: o.ID, Lock: g.Name, Fence: g.Fence, Outcome: schedule.OutcomeOf(err),
 		Rows: stats.Rows, Events: stats.Events, Poison: stats.Poison, Took: time.Since(began),
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return errors.Join(err, s.record(ctx, g, err))
+	return done, errors.Join(err, op.recordPoll(ctx, g, o.Type, done, err))
 }
 
-// record adds the poll to the history. The observer's turn and its backoff are
+// recordPoll adds the poll to the history. The observer's turn and its backoff are
 // left to the scheduler; a poll that went well ends the backoff.
-func (s *singlePoll) record(ctx context.Context, g lock.Grant, cause error) error {
-	now, err := s.db.Now(ctx)
+func (op *Operator) recordPoll(ctx context.Context, g lock.Grant, typ string, done Polled, cause error) error {
+	now, err := op.db.Now(ctx)
 	if err != nil {
 		return err
 	}
 	taken := turn.StreamTaken{
-		Stream: s.observer.ID, Type: s.observer.Type, Node: s.node, At: now, Started: now.Add(-s.done.Took), Finished: now,
-		Outcome: s.done.Outcome, Rows: s.done.Rows, Events: s.done.Events, Poison: s.done.Poison, Left: true,
+		Stream: done.Observer, Type: typ, Node: op.cfg.Node.Name, At: now, Started: now.Add(-done.Took), Finished: now,
+		Outcome: done.Outcome, Rows: done.Rows, Events: done.Events, Poison: done.Poison, Left: true,
 	}
 	if cause != nil {
-		known, err := s.db.Turns().Streams(ctx, []string{taken.Stream})
+		known, err := op.db.Turns().Streams(ctx, []string{taken.Stream})
 		if err != nil {
 			return err
 		}
@@ -146,7 +139,7 @@ func (s *singlePoll) record(ctx context.Context, g lock.Grant, cause error) erro
 		taken.Reason = schedule.Reason(cause)
 		taken.Failures, taken.FailureClass, taken.RetryAt = before.Failures, before.FailureClass, before.RetryAt
 	}
-	err = s.db.Turns().NoteStream(ctx, g, taken)
+	err = op.db.Turns().NoteStream(ctx, g, taken)
 	if errors.Is(err, lock.ErrFenced) {
 		return nil // The node that holds the lease now writes the history.
 	}
