@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -94,11 +95,7 @@ func ReadByKeyAlone(t *testing.T, s Source, q observer.Query) []string {
 }
 
 func data(rows []row) string {
-	var all []string
-	for _, r := range rows {
-		all = append(all, r.data)
-	}
-	return strings.Join(all, "\n")
+	return strings.Join(fn.Each(rows, func(r row) string { return r.data }), "\n")
 }
 
 // OrdersByKey reports whether an index serves the key of a query.
@@ -155,33 +152,25 @@ func ofOneKey(t *testing.T, f Fixture) {
 }
 
 func keysOfEachType(t *testing.T, f Fixture) {
-	for kind, values := range map[string]string{
-		"integer":   "-5 0 3 10 9007199254740993 9007199254740992 -9007199254740993",
-		"decimal":   "10 9 0.5 -1.25 100.000001",
-		"name":      "a b 10 9 A-1 'x x' é 日本 ~",
-		"timestamp": "'2024-05-01 10:00:00' '2024-05-01 09:59:59' '1999-12-31 23:59:59'",
+	for kind, values := range map[string][]string{
+		"integer":   {"-5", "0", "3", "10", "9007199254740993", "9007199254740992", "-9007199254740993"},
+		"decimal":   {"10", "9", "0.5", "-1.25", "100.000001"},
+		"name":      {"a", "b", "10", "9", "A-1", "x x", "é", "日本", "~"},
+		"timestamp": {"2024-05-01 10:00:00", "2024-05-01 09:59:59", "1999-12-31 23:59:59"},
 	} {
 		if kind == "timestamp" && f.UnkeyedTime {
 			continue
 		}
 		q := observer.Query{Table: "t_" + kind, Key: []string{"k"}}
 		f.exec("CREATE TABLE " + q.Table + " (k {" + kind + "} NOT NULL, PRIMARY KEY (k))")
-		count := 0
-		for rest := values; rest != ""; count++ {
-			var value string
-			if quoted, found := strings.CutPrefix(rest, "'"); found {
-				value, rest, _ = strings.Cut(quoted, "'")
-				rest = strings.TrimPrefix(rest, " ")
-			} else {
-				value, rest, _ = strings.Cut(rest, " ")
-			}
+		for _, value := range values {
 			if kind != "integer" && (kind != "decimal" || f.Decimal("1") != "1") {
 				value = "'" + value + "'"
 			}
 			f.exec("INSERT INTO " + q.Table + " VALUES (" + value + ")")
 		}
-		if all := f.suffixes(t, q); len(all) != count {
-			t.Errorf("%s: %d rows of %d", kind, len(all), count)
+		if all := f.suffixes(t, q); len(all) != len(values) {
+			t.Errorf("%s: %d rows of %d", kind, len(all), len(values))
 		}
 	}
 }
@@ -200,10 +189,7 @@ func noKeyOrder(t *testing.T, f Fixture) {
 		if f.ordered(t, q) {
 			t.Errorf("%+v: an index serves the key", q)
 		}
-		rows, err := f.Source.Read(t.Context(), q, observer.Range{ByKey: true, Key: "1/2"})
-		if err == nil {
-			_ = rows.Close()
-		}
+		_, err := TryRead(f.Source, q, observer.Range{ByKey: true, Key: "1/2"})
 		if observer.ClassOf(err) != observer.ClassRetry {
 			t.Errorf("%+v: read by key: %v", q, err)
 		}
@@ -235,10 +221,7 @@ func otherOrder(t *testing.T, f Fixture) {
 	}
 	f.exec("DROP TABLE plain")
 	create("b, a")
-	if rows, err := f.Source.Read(t.Context(), q, observer.Range{ByKey: true, Order: before, Key: "2/8"}); observer.ClassOf(err) != observer.ClassRetry {
-		if err == nil {
-			_ = rows.Close()
-		}
+	if _, err := TryRead(f.Source, q, observer.Range{ByKey: true, Order: before, Key: "2/8"}); observer.ClassOf(err) != observer.ClassRetry {
 		t.Errorf("a read goes on in the order %s: %v", order(), err)
 	}
 	if after := order(); after == before {

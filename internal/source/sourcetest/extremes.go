@@ -187,17 +187,7 @@ func (w written) keys(t *testing.T) {
 		return
 	}
 	q := observer.Query{Table: w.table, Key: []string{"v"}, Columns: []string{"id"}}
-	w.each(t, q, w.keyed(t, q, w.keyColumns(t, q)))
-}
-
-func (f Fixture) keyColumns(t *testing.T, q observer.Query) []observer.KeyColumn {
-	t.Helper()
-	rows, err := f.Source.Read(t.Context(), q, observer.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	drain(t, rows)
-	return rows.KeyColumns()
+	w.each(t, q, w.keyed(t, q, w.drained(t, q).KeyColumns()))
 }
 
 // keyed checks a row whose key is the value, and what its key says once the row has gone.

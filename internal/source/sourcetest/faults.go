@@ -172,22 +172,18 @@ func unreachable(t *testing.T, f Fixture) {
 	}
 }
 
-// manyOrders fills the table with 5000 rows, one a second.
-func (f Fixture) manyOrders() {
+// manyOrders fills the table with 5000 rows, so many of each second.
+func (f Fixture) manyOrders(tied int) {
 	f.exec(ordersTable, ordersIndex)
 	var b strings.Builder
 	for i := range 5000 {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		at := second(i)
-		b.WriteString("(" + number(i) + ", 'status of " + number(i) + "', '" + at + "')")
+		b.WriteString(", (" + number(i) + ", 'status of " + number(i) + "', '" + second(i/tied) + "')")
 	}
-	f.exec("INSERT INTO orders VALUES "+b.String(), "ANALYZE")
+	f.exec("INSERT INTO orders VALUES "+b.String()[2:], "ANALYZE")
 }
 
 func closedEarly(t *testing.T, f Fixture) {
-	f.manyOrders()
+	f.manyOrders(1)
 	for range 10 {
 		rows, err := f.Source.Read(t.Context(), orders(), observer.Range{})
 		if err != nil {
@@ -211,7 +207,7 @@ func closedEarly(t *testing.T, f Fixture) {
 }
 
 func cancelled(t *testing.T, f Fixture) {
-	f.manyOrders()
+	f.manyOrders(1)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	rows, err := f.Source.Read(ctx, orders(), observer.Range{})
 	if err != nil {
@@ -242,7 +238,7 @@ func cancelled(t *testing.T, f Fixture) {
 }
 
 func concurrent(t *testing.T, f Fixture) {
-	f.manyOrders()
+	f.manyOrders(1)
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {

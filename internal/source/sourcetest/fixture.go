@@ -3,27 +3,19 @@
 package sourcetest
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
 // Source is what every kind of source offers: the polled part, and the part
 // for `validate` and `poll --dry-run`.
-type Source interface {
-	observer.Source
-	Tables(ctx context.Context, limit int) ([]source.Table, error)
-	Sample(ctx context.Context, t *source.Table) error
-	Describe(ctx context.Context, q observer.Query) (source.Description, error)
-	SQL(ctx context.Context, q observer.Query, in observer.Range) (source.SQL, error)
-	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)
-	Close() error
-}
+type Source = source.Database
 
 // Fixture is an empty database, seen from both sides.
 type Fixture struct {
@@ -138,6 +130,17 @@ func (f Fixture) read(t *testing.T, q observer.Query, from string) []row {
 	return f.readIn(t, q, observer.Range{From: from})
 }
 
+// drained are the rows of a query that were read to their end, for what they say of all.
+func (f Fixture) drained(t *testing.T, q observer.Query) observer.Rows {
+	t.Helper()
+	rows, err := f.Source.Read(t.Context(), q, observer.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drain(t, rows)
+	return rows
+}
+
 // drain reads rows to their end and closes them.
 func drain(t *testing.T, rows observer.Rows) []row {
 	t.Helper()
@@ -155,13 +158,9 @@ func drain(t *testing.T, rows observer.Rows) []row {
 	return all
 }
 
-func keys(rows []row) string {
-	var all []string
-	for _, r := range rows {
-		all = append(all, r.key)
-	}
-	return strings.Join(all, " ")
-}
+func keys(rows []row) string { return strings.Join(keyList(rows), " ") }
+
+func keyList(rows []row) []string { return fn.Each(rows, func(r row) string { return r.key }) }
 
 // orders is the query of most tests.
 func orders() observer.Query {

@@ -87,7 +87,7 @@ func overlap(t *testing.T, f Fixture) {
 // cannot be NULL, the statement for NULL runs only where the source could not
 // know that, and returns at once however its plan is worded.
 func plan(t *testing.T, f Fixture) {
-	f.manyOrders()
+	f.manyOrders(1)
 	f.exec("CREATE TABLE loose (order_id {integer} PRIMARY KEY, status {text}, updated_at {timestamp})",
 		"INSERT INTO loose SELECT * FROM orders",
 		"CREATE INDEX loose_by_time ON loose (updated_at, order_id)", "ANALYZE")

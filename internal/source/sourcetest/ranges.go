@@ -151,7 +151,7 @@ func clock(t *testing.T, f Fixture) {
 // columns are what a change of the table is noticed by.
 func columns(t *testing.T, f Fixture) {
 	f.exec(ordersTable)
-	before := f.columns(t, orders())
+	before := f.drained(t, orders()).Columns()
 	if len(before) != 3 || !strings.EqualFold(before[0].Name, "order_id") || before[0].Type == "" || before[0].Type == before[2].Type {
 		t.Errorf("Columns = %+v", before)
 	}
@@ -161,35 +161,24 @@ func columns(t *testing.T, f Fixture) {
 		}
 	}
 	f.exec("ALTER TABLE orders ADD {column} carrier {text}")
-	after := f.columns(t, orders())
+	after := f.drained(t, orders()).Columns()
 	if len(after) != 4 || after[0] != before[0] || !strings.EqualFold(after[3].Name, "carrier") {
 		t.Errorf("Columns = %+v, then %+v", before, after)
 	}
 	q := orders()
 	q.Columns = []string{"status"}
-	if chosen := f.columns(t, q); len(chosen) != 1 || chosen[0] != before[1] {
+	if chosen := f.drained(t, q).Columns(); len(chosen) != 1 || chosen[0] != before[1] {
 		t.Errorf("Columns = %+v, want the chosen one alone", chosen)
 	}
 	q.Columns, q.Table, q.SQL = nil, "", "SELECT order_id, updated_at FROM orders"
-	if chosen := f.columns(t, q); len(chosen) != 2 {
+	if chosen := f.drained(t, q).Columns(); len(chosen) != 2 {
 		t.Errorf("Columns of a query = %+v", chosen)
 	}
 }
 
-func (f Fixture) columns(t *testing.T, q observer.Query) []observer.Column {
-	t.Helper()
-	rows, err := f.Source.Read(t.Context(), q, observer.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := rows.Columns()
-	drain(t, rows)
-	return got
-}
-
 // explained is the plan as the source itself tells it.
 func explained(t *testing.T, f Fixture) {
-	f.manyOrders()
+	f.manyOrders(1)
 	from := f.read(t, orders(), "")[4990].cursor
 	p, err := f.Source.Plan(t.Context(), orders(), observer.Range{From: from})
 	if err != nil {

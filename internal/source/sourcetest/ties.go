@@ -41,12 +41,7 @@ func (f Fixture) ties(t *testing.T, q observer.Query) []row {
 // tieOrder is the order of rows of one timestamp, as a read tells it.
 func (f Fixture) tieOrder(t *testing.T, q observer.Query) string {
 	t.Helper()
-	rows, err := f.Source.Read(t.Context(), q, observer.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
-	return rows.KeyOrder()
+	return f.drained(t, q).KeyOrder()
 }
 
 // TiedByKey reports whether a read of a query can begin among rows of one timestamp.
@@ -101,12 +96,7 @@ func withinTies(t *testing.T, f Fixture) {
 
 // tiesByIndex has the source go on near the end of a large group.
 func tiesByIndex(t *testing.T, f Fixture) {
-	f.exec(ordersTable, ordersIndex)
-	var b strings.Builder
-	for i := range 5000 {
-		b.WriteString(", (" + number(i) + ", 'status of " + number(i) + "', '" + second(i/2500) + "')")
-	}
-	f.exec("INSERT INTO orders VALUES "+b.String()[2:], "ANALYZE")
+	f.manyOrders(2500)
 	order, at := f.tieOrder(t, orders()), f.read(t, orders(), "")[4990]
 	in := observer.Range{From: at.cursor, Key: at.key, Order: order}
 	p, err := f.Source.Plan(t.Context(), orders(), in)
@@ -123,10 +113,7 @@ func otherTies(t *testing.T, f Fixture) {
 	q := f.stock()
 	at := f.read(t, q, "")[30]
 	for _, order := range []string{"", "another"} {
-		rows, err := f.Source.Read(t.Context(), q, observer.Range{From: at.cursor, Key: at.key, Order: order})
-		if err == nil {
-			_ = rows.Close()
-		}
+		_, err := TryRead(f.Source, q, observer.Range{From: at.cursor, Key: at.key, Order: order})
 		if order != "" && observer.ClassOf(err) != observer.ClassRetry {
 			t.Errorf("in the order %q: %v", order, err)
 		}

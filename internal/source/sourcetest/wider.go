@@ -32,7 +32,7 @@ func widerKeys(t *testing.T, f Fixture) {
 			for _, value := range w.Values {
 				f.exec("INSERT INTO " + q.Table + " VALUES (" + value + ", '2024-05-01 10:00:00')")
 			}
-			forms[i] = f.keyColumns(t, q)
+			forms[i] = f.drained(t, q).KeyColumns()
 			if got := keyList(f.suffixes(t, q)); !slices.Equal(got, w.Keys) {
 				t.Fatalf("%s: normal keys = %q, want %q", column, got, w.Keys)
 			}
@@ -40,7 +40,7 @@ func widerKeys(t *testing.T, f Fixture) {
 			if got := keyList(f.readIn(t, query, observer.Range{})); !sameMembers(got, w.Keys) {
 				t.Errorf("%s of a query: normal keys = %q, want %q", column, got, w.Keys)
 			}
-			ofQueries[i] = f.keyColumns(t, query)
+			ofQueries[i] = f.drained(t, query).KeyColumns()
 			q.Timestamp = "updated_at"
 			if got := f.ties(t, q); len(got) != len(w.Keys) {
 				t.Errorf("%s: %d rows of one timestamp, want %d", column, len(got), len(w.Keys))
@@ -53,14 +53,6 @@ func widerKeys(t *testing.T, f Fixture) {
 			t.Errorf("%s and %s of a query: %+v and %+v", w.Narrow, w.Wide, ofQueries[0], ofQueries[1])
 		}
 	}
-}
-
-func keyList(rows []row) []string {
-	list := make([]string, len(rows))
-	for i, r := range rows {
-		list[i] = r.key
-	}
-	return list
 }
 
 // sameMembers leaves the order aside.

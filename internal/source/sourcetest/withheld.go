@@ -1,13 +1,11 @@
 package sourcetest
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/source"
 )
 
 // Mark is a value of a row that no error may hold.
@@ -18,11 +16,7 @@ const Mark = "confidential4711"
 func Withheld(t *testing.T, s Source, q observer.Query) error {
 	t.Helper()
 	errs := (Fixture{Source: s}).everywhere(t, q)
-	if planner, ok := s.(interface {
-		Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)
-	}); ok {
-		_, errs["Plan"] = planner.Plan(t.Context(), q, observer.Range{})
-	}
+	_, errs["Plan"] = s.Plan(t.Context(), q, observer.Range{})
 	for method, err := range errs {
 		if err != nil && strings.Contains(strings.ToLower(err.Error()), Mark) {
 			t.Errorf("%s says %q, which holds a value", method, err)
