@@ -6,6 +6,8 @@
 package source
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,6 +122,11 @@ func EqualKeysSQL(from string, columns, names []string, count string) string {
 // index is.
 func Covers(key, columns []string) bool {
 	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
+}
+
+// Querier is a database, a connection or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // Risk is something that a DBA of a source should change.

@@ -137,7 +137,7 @@ func (r *rows) Open(ctx context.Context, n int) (err error) {
 			return r.source.translate(ctx, source.Parsing, "begin the read", err)
 		}
 	}
-	var on querier = r.session.conn
+	var on source.Querier = r.session.conn
 	if r.tx != nil {
 		on = r.tx
 	}

@@ -72,11 +72,6 @@ func (s *Source) keep(ctx context.Context, pool *sql.DB, use func(c *session) er
 	}
 }
 
-// querier is a connection, or a transaction on it.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // rows runs a small query and returns its rows. NULL is the empty string, which
 // Oracle does not tell apart either.
 func (c *session) rows(ctx context.Context, operation, query string, binds ...any) ([][]string, error) {

@@ -52,13 +52,8 @@ func TryRead(s observer.Source, q observer.Query, in observer.Range) ([]observer
 	return all, errors.Join(rows.Err(), rows.Close())
 }
 
-// Querier is a database or a connection of its owner.
-type Querier interface {
-	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-}
-
 // RowsOf returns the rows of a SELECT, NULL as the empty text; see [Fixture.Query].
-func RowsOf(t testing.TB, db Querier, text string) [][]string {
+func RowsOf(t testing.TB, db source.Querier, text string) [][]string {
 	t.Helper()
 	rows, err := db.QueryContext(context.Background(), text)
 	if err != nil {

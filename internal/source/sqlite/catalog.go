@@ -103,7 +103,7 @@ func (s session) describeQuery(ctx context.Context, text string) (relation, erro
 }
 
 // each visits the rows of a small query.
-func each(ctx context.Context, db queryer, text string, args []any, visit func(*sql.Rows) error) error {
+func each(ctx context.Context, db source.Querier, text string, args []any, visit func(*sql.Rows) error) error {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func each(ctx context.Context, db queryer, text string, args []any, visit func(*
 }
 
 // column returns the values of a small query of one column.
-func column[T any](ctx context.Context, db queryer, text string, args ...any) (values []T, err error) {
+func column[T any](ctx context.Context, db source.Querier, text string, args ...any) (values []T, err error) {
 	err = each(ctx, db, text, args, func(rows *sql.Rows) error {
 		var value T
 		err := rows.Scan(&value)

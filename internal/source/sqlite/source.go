@@ -103,11 +103,6 @@ func (s *Source) deadline(ctx context.Context) (context.Context, context.CancelF
 // session runs statements on any connection to the file, or in a transaction on one.
 // Its errors say what was being done.
 type session struct {
-	db   queryer
+	db   source.Querier
 	path string // of the file
-}
-
-// queryer is a database or a transaction on it.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
