@@ -65,7 +65,6 @@ func Open(options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	target.Program, target.Module = "observerd", "observerd"
 	target.Action, target.Identifier = o.Name, o.Node
 	target.FetchSize = o.FetchSize
 	target.ConnectTimeout, target.Grace = connectTimeout, grace

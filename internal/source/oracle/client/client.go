@@ -25,15 +25,14 @@ type Target struct {
 	Verify                 bool
 	Wallet, WalletPassword string
 
-	// Program, Module, Action and Identifier are what a DBA sees in V$SESSION.
-	Program, Module, Action, Identifier string
-	// FetchSize is how many rows one round trip brings; 0 leaves it to the driver.
+	// Action and Identifier are what a DBA sees in V$SESSION.
+	Action, Identifier string
+	// FetchSize is how many rows one round trip brings. Required.
 	FetchSize int
 	// ConnectTimeout bounds a logon from the first packet to the end of the
-	// session's setup; 0 is ten seconds. Grace is how long the database may take
-	// to stop a statement whose context has ended before its socket is closed; 0
-	// is two seconds.
+	// session's setup. Grace is how long the database may take to stop a statement
+	// whose context has ended before its socket is closed. Both are required.
 	ConnectTimeout, Grace time.Duration
-	// Gate guards the logons; nil lets all of them pass.
+	// Gate guards the logons. Required.
 	Gate source.Gate
 }

@@ -36,7 +36,7 @@ var tcps = regexp.MustCompile(`(?i)\(\s*PROTOCOL\s*=\s*TCPS\s*\)`)
 // with the options ssl=true, ssl-verify=false, wallet=/folder and
 // wallet-password. Special characters of user and password are
 // percent-encoded; a missing port is [DefaultPort]. Fields that no URL holds,
-// such as Program, are left to the caller. Errors say what is wrong without
+// such as Action, are left to the caller. Errors say what is wrong without
 // repeating any part of the URL but the name of an unknown option.
 func ParseURL(text string) (Target, error) {
 	t, err := parseURL(text)

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 	"github.com/observerd/observerd/internal/source/oracle/goora"
 	"github.com/observerd/observerd/test/kit/oratest"
@@ -156,7 +157,7 @@ func options() oratest.Options {
 func target(s *oratest.Server) client.Target {
 	return client.Target{
 		User: user, Password: password, Servers: []string{s.Addr()}, Service: "ORCLPDB1",
-		FetchSize: 10, ConnectTimeout: soon, Grace: grace,
+		FetchSize: 10, ConnectTimeout: soon, Grace: grace, Gate: source.Open{},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 	"github.com/observerd/observerd/test/kit/oratest"
 )
@@ -141,7 +142,7 @@ func TestListenerRefuses(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	at := client.Target{User: user, Password: password, Servers: []string{nobody}, Service: "X"}
+	at := client.Target{User: user, Password: password, Servers: []string{nobody}, Service: "X", ConnectTimeout: soon, Grace: grace, Gate: source.Open{}}
 	_, err := ask(t.Context(), open(t, at), "SELECT 1")
 	if !errors.Is(err, client.ErrConnect) || client.Classify(err).Class != observer.ClassUnreachable {
 		t.Error(err)

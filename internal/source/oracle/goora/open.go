@@ -1,7 +1,6 @@
 package goora
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -11,17 +10,11 @@ import (
 
 	go_ora "github.com/sijms/go-ora/v2"
 
-	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 )
 
-// What a target is given that does not say.
-const (
-	defaultFetchSize      = 500
-	defaultConnectTimeout = 10 * time.Second
-	defaultGrace          = 2 * time.Second
-	defaultProgram        = "observerd"
-)
+// program is what a DBA sees in V$SESSION as the program and as its module.
+const program = "observerd"
 
 // maxFetchSize is the largest that the driver can write into a request; with
 // magicFetchSize it chooses a size itself.
@@ -53,7 +46,7 @@ func Open(t client.Target) (*Connector, error) {
 	if err := shape(); err != nil {
 		return nil, err
 	}
-	t = complete(t)
+	t.FetchSize = fetchSize(t.FetchSize)
 	dsn := dataSource(t)
 	if err := understood(dsn); err != nil {
 		return nil, err
@@ -66,22 +59,12 @@ func Open(t client.Target) (*Connector, error) {
 	return &Connector{target: t, inner: inner, turn: make(chan struct{}, 1)}, nil
 }
 
-func complete(t client.Target) client.Target {
-	if t.FetchSize <= 0 {
-		t.FetchSize = defaultFetchSize
+// fetchSize is the nearest that the driver takes as it is.
+func fetchSize(asked int) int {
+	if asked == magicFetchSize {
+		asked++
 	}
-	if t.FetchSize == magicFetchSize {
-		t.FetchSize++
-	}
-	t.FetchSize = min(t.FetchSize, maxFetchSize)
-	if t.ConnectTimeout <= 0 {
-		t.ConnectTimeout = defaultConnectTimeout
-	}
-	if t.Grace <= 0 {
-		t.Grace = defaultGrace
-	}
-	t.Program, t.Gate = cmp.Or(t.Program, defaultProgram), cmp.Or[source.Gate](t.Gate, source.Open{})
-	return t
+	return min(asked, maxFetchSize)
 }
 
 // dataSource writes the target as the driver reads it. The location is that of
@@ -92,7 +75,7 @@ func dataSource(t client.Target) string {
 		"SERVER LOCATION": {"UTC"},
 		"PREFETCH_ROWS":   {strconv.Itoa(t.FetchSize)},
 		"LOB FETCH":       {"PRE"},
-		"PROGRAM":         {t.Program},
+		"PROGRAM":         {program},
 	}
 	u := url.URL{Scheme: "oracle", User: url.UserPassword(t.User, t.Password), Host: ":0"}
 	switch {

@@ -43,7 +43,7 @@ func TestQuery(t *testing.T) {
 func TestManyRows(t *testing.T) {
 	s := start(t)
 	at := target(s)
-	for _, size := range []int{0, 1, 9, 10, 11, 25, 1 << 20} {
+	for _, size := range []int{1, 9, 10, 11, 25, 1 << 20} {
 		at.FetchSize = size
 		db := open(t, at)
 		for _, query := range []string{"SELECT ROWS 0", "SELECT ROWS 1", "SELECT ROWS 10", "SELECT ROWS 65", "SELECT LOBS 0", "SELECT LOBS 10", "SELECT LOBS 25"} {
@@ -71,7 +71,7 @@ func TestFetchSizeIsUsed(t *testing.T) {
 func TestSessionIsSetUpOnce(t *testing.T) {
 	s := start(t)
 	at := target(s)
-	at.Module, at.Action, at.Identifier = "observerd", strings.Repeat("é", 40), "node-'1"
+	at.Action, at.Identifier = strings.Repeat("é", 40), "node-'1"
 	db := open(t, at)
 	for range 3 {
 		right(t, db)
@@ -97,9 +97,7 @@ func TestSessionIsSetUpOnce(t *testing.T) {
 func TestIntroductionIsOptional(t *testing.T) {
 	s := start(t)
 	trap := s.On(oratest.SQL("SET_MODULE"), oratest.Fail(6550))
-	at := target(s)
-	at.Module = "observerd"
-	connector, err := goora.Open(at)
+	connector, err := goora.Open(target(s))
 	if err != nil {
 		t.Fatal(err)
 	}

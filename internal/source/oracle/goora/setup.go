@@ -20,7 +20,6 @@ const forms = "ALTER SESSION SET TIME_ZONE='+00:00' NLS_CALENDAR=GREGORIAN NLS_N
 
 // What V$SESSION keeps in all versions, in bytes.
 const (
-	maxModule     = 48
 	maxAction     = 32
 	maxIdentifier = 64
 )
@@ -32,31 +31,21 @@ func (c *conn) setUp(ctx context.Context, t client.Target) (warning, err error) 
 	if _, err := c.ExecContext(ctx, forms, nil); err != nil {
 		return nil, err
 	}
-	call := introduction(t)
-	if call == "" {
-		return nil, nil
-	}
-	_, err = c.ExecContext(ctx, call, nil)
+	_, err = c.ExecContext(ctx, introduction(t), nil)
 	if refused, ok := errors.AsType[*client.Error](err); ok && !refused.Spoils() {
 		return fmt.Errorf("module, action and client identifier could not be set: %w", refused), nil
 	}
 	return nil, err
 }
 
-// introduction is the block that names the session; empty where there is
-// nothing to say. Its texts are literals, the same for all sessions.
+// introduction is the block that names the session. Its texts are literals, the same for
+// all sessions.
 func introduction(t client.Target) string {
-	var calls []string
-	if t.Module != "" || t.Action != "" {
-		calls = append(calls, "DBMS_APPLICATION_INFO.SET_MODULE("+literal(t.Module, maxModule)+","+literal(t.Action, maxAction)+");")
-	}
+	calls := "DBMS_APPLICATION_INFO.SET_MODULE('" + program + "'," + literal(t.Action, maxAction) + ");"
 	if t.Identifier != "" {
-		calls = append(calls, "DBMS_SESSION.SET_IDENTIFIER("+literal(t.Identifier, maxIdentifier)+");")
+		calls += " DBMS_SESSION.SET_IDENTIFIER(" + literal(t.Identifier, maxIdentifier) + ");"
 	}
-	if len(calls) == 0 {
-		return ""
-	}
-	return "BEGIN " + strings.Join(calls, " ") + " END;"
+	return "BEGIN " + calls + " END;"
 }
 
 // literal quotes a text of at most so many bytes. What the driver could take
