@@ -152,6 +152,9 @@ var ErrNoTimestamp = errors.New("the query has no timestamp")
 // lengths are the modifiers of a type, as in "timestamp(6) with time zone".
 var lengths = regexp.MustCompile(`\s*\([^)]*\)`)
 
+// WithoutLengths is a type without them.
+func WithoutLengths(name string) string { return lengths.ReplaceAllString(name, "") }
+
 // Members are the columns of the data for [observer.Rows].
 func (s Selection) Members() []observer.Column {
 	return fn.Each(s.Columns[:s.Data], func(c Column) observer.Column { return c.plain().Redacted(c.Redact) })
@@ -193,7 +196,7 @@ func (c Column) member(inKey bool) events.Member {
 
 // plain is a column without the lengths of its type.
 func (c Column) plain() observer.Column {
-	return observer.Column{Name: c.Name, Type: lengths.ReplaceAllString(c.Type, "")}
+	return observer.Column{Name: c.Name, Type: WithoutLengths(c.Type)}
 }
 
 // keyHashed reports whether a column of the key is hashed. A read cannot go on from such

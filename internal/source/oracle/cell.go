@@ -158,7 +158,7 @@ func compactTime(dst []byte, k kind, text []byte) []byte {
 
 // keyText is a value as part of a key: the text that a person would look for in
 // the database, which for bytes is hexadecimal. nil is NULL.
-func keyText(dst []byte, k kind, text []byte) []byte {
+func keyText(k kind, text []byte) []byte {
 	if text == nil {
 		return nil
 	}
@@ -166,9 +166,9 @@ func keyText(dst []byte, k kind, text []byte) []byte {
 	case kindPadded:
 		return bytes.TrimRight(text, " ")
 	case kindRaw:
-		return bytes.ToUpper(hex.AppendEncode(dst, text))
+		return bytes.ToUpper(hex.AppendEncode(nil, text))
 	case kindDate, kindTimestamp, kindTimestampTZ, kindTimestampLTZ:
-		return compactTime(dst, k, text)
+		return compactTime(nil, k, text)
 	}
 	return text
 }

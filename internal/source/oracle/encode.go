@@ -13,7 +13,6 @@ type cells struct {
 	location *time.Location
 	values   []sql.RawBytes
 	cursor   []byte
-	part     []byte
 }
 
 // Left implements [source.Cells]. The length of a large object says whether that is
@@ -26,7 +25,7 @@ func (c *cells) KeyText(i int) []byte {
 	if at := c.plan.at[i]; c.plan.kinds[i].items() > 1 && c.values[at] == nil && string(c.values[at-1]) == "0" {
 		return []byte{}
 	}
-	return keyText(c.part[:0], c.plan.kinds[i], c.values[c.plan.at[i]])
+	return keyText(c.plan.kinds[i], c.values[c.plan.at[i]])
 }
 
 // Append implements [source.Cells].

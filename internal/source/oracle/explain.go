@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -126,9 +127,6 @@ func (c *session) addPlan(ctx context.Context, lines [][]string, shown *source.P
 }
 
 func indent(depth string) string {
-	var n int
-	if _, err := fmt.Sscan(depth, &n); err != nil || n < 0 {
-		return ""
-	}
-	return strings.Repeat("  ", min(n, 50))
+	n, _ := strconv.Atoi(depth) // The least for what is no number.
+	return strings.Repeat("  ", min(max(n, 0), 50))
 }

@@ -1,9 +1,8 @@
 package oracle
 
 import (
-	"strings"
-
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // kind says how a column is selected and how its value becomes JSON.
@@ -91,19 +90,7 @@ func driverType(name string) string {
 // typeName writes a type of the catalogue as [source.Column] has it: without the
 // lengths, as a column that becomes wider is none of another type.
 func typeName(name string) string {
-	var b strings.Builder
-	depth := 0
-	for _, c := range name {
-		switch {
-		case c == '(':
-			depth++
-		case c == ')' && depth > 0:
-			depth--
-		case depth == 0:
-			b.WriteRune(c)
-		}
-	}
-	if plain := b.String(); kinds[plain] != kindUnfit {
+	if plain := source.WithoutLengths(name); kinds[plain] != kindUnfit {
 		return plain
 	}
 	return name // also "TNSType(n)", of which the number is all that is known

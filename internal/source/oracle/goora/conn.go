@@ -153,13 +153,13 @@ func (c *conn) Close() error {
 }
 
 // Prepare implements [driver.Conn].
-func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errPrepare }
+func (c *conn) Prepare(string) (driver.Stmt, error) {
+	return nil, fmt.Errorf("%w: prepared statements are not offered", errors.ErrUnsupported)
+}
 
 // Begin implements [driver.Conn].
 func (c *conn) Begin() (driver.Tx, error) {
 	return c.BeginTx(context.Background(), driver.TxOptions{ReadOnly: true})
 }
-
-var errPrepare = fmt.Errorf("%w: prepared statements are not offered", errors.ErrUnsupported)
 
 var errNoRows = fmt.Errorf("%w: a query without a result", client.ErrProtocol)
