@@ -1,13 +1,10 @@
 package oracle
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -79,7 +76,7 @@ func Open(options Options) (*Source, error) {
 		return nil, err
 	}
 	return &Source{
-		options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), connector: connector, target: address(target),
+		options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), connector: connector, target: target.String(),
 	}, nil
 }
 
@@ -90,27 +87,6 @@ func pool(connector driver.Connector, size int) *sql.DB {
 	db.SetConnMaxIdleTime(idleTimeout)
 	db.SetConnMaxLifetime(maxLifetime)
 	return db
-}
-
-// address names a database in messages: without the account, which is no matter
-// of their readers.
-func address(t client.Target) string {
-	if t.Descriptor != "" {
-		return cmp.Or(inDescriptor(t.Descriptor, "HOST"), "the descriptor") + "/" +
-			cmp.Or(inDescriptor(t.Descriptor, "SERVICE_NAME"), inDescriptor(t.Descriptor, "SID"), "?")
-	}
-	return fmt.Sprintf("%s/%s", strings.Join(t.Servers, ","), cmp.Or(t.Service, t.SID))
-}
-
-// inDescriptor returns the first value of a key, or nothing.
-func inDescriptor(descriptor, key string) string {
-	plain := strings.ReplaceAll(descriptor, " ", "")
-	_, rest, _ := strings.Cut(strings.ToUpper(plain), "("+key+"=")
-	value, _, ok := strings.Cut(rest, ")")
-	if !ok {
-		return ""
-	}
-	return strings.ToLower(value)
 }
 
 // Close ends all sessions. It waits for reads that were not closed, but not for

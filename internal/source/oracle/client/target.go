@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -124,15 +125,25 @@ func hostPort(server string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// String names the target without its secrets.
+// String names the database in messages: without secrets, and without the account, which
+// is no matter of their readers.
 func (t Target) String() string {
-	switch {
-	case t.Descriptor != "":
-		return t.User + "@" + t.Descriptor
-	case t.SID != "":
-		return t.User + "@" + strings.Join(t.Servers, ",") + ":" + t.SID
+	if t.Descriptor != "" {
+		return cmp.Or(inDescriptor(t.Descriptor, "HOST"), "the descriptor") + "/" +
+			cmp.Or(inDescriptor(t.Descriptor, "SERVICE_NAME"), inDescriptor(t.Descriptor, "SID"), "?")
 	}
-	return t.User + "@" + strings.Join(t.Servers, ",") + "/" + t.Service
+	return strings.Join(t.Servers, ",") + "/" + cmp.Or(t.Service, t.SID)
+}
+
+// inDescriptor returns the first value of a key, or nothing.
+func inDescriptor(descriptor, key string) string {
+	plain := strings.ReplaceAll(descriptor, " ", "")
+	_, rest, _ := strings.Cut(strings.ToUpper(plain), "("+key+"=")
+	value, _, ok := strings.Cut(rest, ")")
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(value)
 }
 
 // Format implements [fmt.Formatter], so that no verb prints the passwords.

@@ -147,7 +147,7 @@ func TestTargetHidesItsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
-		if text := fmt.Sprintf(verb, target); strings.Contains(text, "Tiger") || !strings.Contains(text, "obs@db:1521/WMS") {
+		if text := fmt.Sprintf(verb, target); strings.Contains(text, "Tiger") || !strings.Contains(text, "db:1521/WMS") {
 			t.Errorf("%s prints %s", verb, text)
 		}
 	}
