@@ -140,7 +140,6 @@ type driverConn interface {
 	driver.Conn
 	driver.ConnPrepareContext
 	driver.QueryerContext
-	driver.ExecerContext
 	driver.SessionResetter
 	driver.Validator
 }
@@ -161,7 +160,7 @@ type conn struct {
 // prepare sets the session up and learns who has answered.
 func (c *conn) prepare(ctx context.Context, setup []string) error {
 	for _, statement := range setup {
-		if _, err := c.ExecContext(ctx, statement, nil); err != nil {
+		if _, err := c.fetch(ctx, statement, nil); err != nil {
 			return err
 		}
 	}

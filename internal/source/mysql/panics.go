@@ -45,12 +45,6 @@ func (c recoveringConn) QueryContext(ctx context.Context, query string, args []d
 	return recoveringRows{typed, c.socket}, nil
 }
 
-// ExecContext implements [driver.ExecerContext].
-func (c recoveringConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Result, err error) {
-	defer recovered(&err)
-	return c.driverConn.ExecContext(ctx, query, args)
-}
-
 // PrepareContext implements [driver.ConnPrepareContext].
 func (c recoveringConn) PrepareContext(ctx context.Context, query string) (_ driver.Stmt, err error) {
 	defer recovered(&err)

@@ -57,7 +57,7 @@ func Open(options Options) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{
-		options: o, db: sql.OpenDB(connector), sockets: sockets, target: address.target(),
+		options: o, db: sql.OpenDB(connector), sockets: sockets, target: address.host + "/" + address.database,
 		shared: sharedActivity{Together: source.NewTogether[struct{}, activity]()}, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

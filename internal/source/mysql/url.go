@@ -29,9 +29,6 @@ type address struct {
 	fallback       bool        // to the clear, where the server has no TLS
 }
 
-// target names the database for messages.
-func (a address) target() string { return a.host + "/" + a.database }
-
 func parseURL(text string) (address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "mysql" && u.Scheme != "mariadb" || u.User == nil || u.User.Username() == "" {
