@@ -230,6 +230,13 @@ func (s Selection) KeyOrder(indexes [][]string) []int {
 	return nil
 }
 
+// KeyIndex is an index by which a table is read, and the parts of the key in its
+// order; nil for none.
+type KeyIndex struct {
+	Name  string
+	Parts []int
+}
+
 // TieOrder returns the parts of the key by which rows that share a timestamp are
 // ordered, by their place in Key; nil for none.
 func (s Selection) TieOrder() []int {

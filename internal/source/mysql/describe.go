@@ -69,7 +69,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if d.KeyUnique, err = c.keyUnique(ctx, p, indexes); err != nil {
 		return d, err
 	}
-	d.KeyOrdered = keyOrder(r, p.selection, indexes).parts != nil
+	d.KeyOrdered = keyOrder(r, p.selection, indexes).Parts != nil
 	if d.Timestamp == "" {
 		return d, nil
 	}

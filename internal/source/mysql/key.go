@@ -30,27 +30,20 @@ func checkKey(s source.Selection) error {
 	return nil
 }
 
-// keyIndex is an index by which a table is read, and the parts of the key in its
-// order; nil for none.
-type keyIndex struct {
-	name  string
-	parts []int
-}
-
 // keyOrder finds the index that serves the key: the primary key, in whose order
 // InnoDB keeps the rows, or else another one. NULL comes before all keys here, so
 // that no read that goes on leaves it out.
-func keyOrder(r relation, s source.Selection, indexes []index) keyIndex {
+func keyOrder(r relation, s source.Selection, indexes []index) source.KeyIndex {
 	if !r.base || !inOrder(r.engine) || !r.bindable(s) {
-		return keyIndex{}
+		return source.KeyIndex{}
 	}
-	var found keyIndex
+	var found source.KeyIndex
 	for _, i := range indexes {
-		if !i.ordered || found.parts != nil && !i.primary() {
+		if !i.ordered || found.Parts != nil && !i.primary() {
 			continue
 		}
 		if parts := s.KeyOrder([][]string{i.columns}); parts != nil {
-			found = keyIndex{i.name, parts}
+			found = source.KeyIndex{Name: i.name, Parts: parts}
 		}
 	}
 	return found

@@ -18,8 +18,8 @@ type plan struct {
 	leaves    bool   // see [source.Statements.Leaves]
 	time      timeKind
 	steps     []step
-	order     keyIndex // for a read by key
-	ties      string   // the order of rows that share a timestamp; empty where no read goes on within them
+	order     source.KeyIndex // for a read by key
+	ties      string          // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 // items is how many a row of the result has.
@@ -80,11 +80,11 @@ func (p *plan) resolve(q observer.Query) error {
 // write writes each statement as it is sent, with the bounds in it, and for people.
 func (p *plan) write(q observer.Query, in observer.Range) error {
 	w := source.Statements{
-		Dialect: dialect{relation: p.relation}, Query: q, Selection: p.selection, In: in, Order: p.order.parts,
+		Dialect: dialect{relation: p.relation}, Query: q, Selection: p.selection, In: in, Order: p.order.Parts,
 		From: p.relation.from, NullByKey: true,
 	}
-	if p.order.parts != nil {
-		w.Behind = " FORCE INDEX (" + quote(p.order.name) + ")"
+	if p.order.Parts != nil {
+		w.Behind = " FORCE INDEX (" + quote(p.order.Name) + ")"
 	}
 	p.leaves = w.Leaves()
 	for _, write := range w.Writers() {

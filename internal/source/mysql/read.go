@@ -45,7 +45,7 @@ func (s *Source) begin(ctx context.Context, q observer.Query, in observer.Range)
 		p, err = c.plan(ctx, q, in)
 	}
 	if err == nil {
-		err = source.CheckOrder(in, p.orderID(p.order.parts), p.ties)
+		err = source.CheckOrder(in, p.orderID(p.order.Parts), p.ties)
 	}
 	if err != nil {
 		c.end(ctx)

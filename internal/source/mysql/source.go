@@ -110,7 +110,7 @@ func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (
 // KeyOrder implements [observer.Source].
 func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
 	p, err := s.plan(ctx, q, observer.Range{ByKey: true})
-	return p.orderID(p.order.parts), err
+	return p.orderID(p.order.Parts), err
 }
 
 func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {

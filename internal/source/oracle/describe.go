@@ -75,7 +75,7 @@ func (c *session) description(ctx context.Context, q observer.Query, p plan) (so
 		return d, err
 	}
 	order, err := c.keyOrder(ctx, q, p, indexes)
-	if d.KeyOrdered = order.parts != nil; err != nil || d.Timestamp == "" {
+	if d.KeyOrdered = order.Parts != nil; err != nil || d.Timestamp == "" {
 		return d, err
 	}
 	if isTable {

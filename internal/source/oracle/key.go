@@ -12,13 +12,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// keyIndex is an index by which a table is read, and the parts of the key in its
-// order; nil for none.
-type keyIndex struct {
-	name  string
-	parts []int
-}
-
 // hintName is what a hint may hold: a comment ends at nothing in it.
 var hintName = regexp.MustCompile(`^[A-Za-z0-9_$#]+$`)
 
@@ -27,13 +20,13 @@ const charsetSQL = "SELECT p.VALUE FROM NLS_DATABASE_PARAMETERS p WHERE p.PARAME
 // keyOrder finds the index that serves the key: the table itself where its rows are
 // kept in that order, or else one that is unique. NULL comes behind all keys, where
 // a read that goes on would leave it out, so there must be none.
-func (c *session) keyOrder(ctx context.Context, q observer.Query, p plan, indexes []index) (keyIndex, error) {
+func (c *session) keyOrder(ctx context.Context, q observer.Query, p plan, indexes []index) (source.KeyIndex, error) {
 	found := servesKey(p.selection, indexes)
-	if found.parts == nil || p.selection.KeyNullable() {
-		return keyIndex{}, nil
+	if found.Parts == nil || p.selection.KeyNullable() {
+		return source.KeyIndex{}, nil
 	}
-	if ok, err := c.bindable(ctx, q, p, found.parts); !ok {
-		return keyIndex{}, err
+	if ok, err := c.bindable(ctx, q, p, found.Parts); !ok {
+		return source.KeyIndex{}, err
 	}
 	return found, nil
 }
@@ -74,7 +67,7 @@ func (c *session) bindable(ctx context.Context, q observer.Query, p plan, parts 
 	return r.charset == "AL32UTF8" || r.charset == "UTF8", nil
 }
 
-func servesKey(s source.Selection, indexes []index) keyIndex {
+func servesKey(s source.Selection, indexes []index) source.KeyIndex {
 	rank := func(i index) int {
 		switch {
 		case i.rows:
@@ -92,10 +85,10 @@ func servesKey(s source.Selection, indexes []index) keyIndex {
 			continue
 		}
 		if parts := s.KeyOrder([][]string{i.columns}); parts != nil {
-			return keyIndex{i.bare, parts}
+			return source.KeyIndex{Name: i.bare, Parts: parts}
 		}
 	}
-	return keyIndex{}
+	return source.KeyIndex{}
 }
 
 // keyBound writes a bound as a value of a column of the key; it is empty for a type

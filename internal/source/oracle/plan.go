@@ -19,8 +19,8 @@ type plan struct {
 	width     int    // of such a row
 	time      timeKind
 	steps     []step
-	order     keyIndex // for a read by key
-	ties      string   // the order of rows that share a timestamp; empty where no read goes on within them
+	order     source.KeyIndex // for a read by key
+	ties      string          // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 // large reports whether rows have values of any size.
@@ -97,7 +97,7 @@ func (dialect) Limit(statement string, rows int) string {
 // write writes the statements: with binds, and with literals in their places, and plain.
 func (p *plan) write(q observer.Query, in observer.Range) error {
 	w := source.Statements{
-		Dialect: dialect{time: p.time}, Query: q, Selection: p.selection, In: in, Order: p.order.parts,
+		Dialect: dialect{time: p.time}, Query: q, Selection: p.selection, In: in, Order: p.order.Parts,
 		From: p.relation.from, Lengths: true, NullsLast: true,
 	}
 	for _, write := range w.Writers() {
@@ -129,8 +129,8 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 // by key anew.
 func (p *plan) commented(statement, stream string) string {
 	statement = tagged(statement, stream)
-	if p.order.parts != nil {
-		statement = `SELECT /*+ INDEX_ASC(q "` + p.order.name + `") */` + strings.TrimPrefix(statement, "SELECT")
+	if p.order.Parts != nil {
+		statement = `SELECT /*+ INDEX_ASC(q "` + p.order.Name + `") */` + strings.TrimPrefix(statement, "SELECT")
 	}
 	return statement
 }

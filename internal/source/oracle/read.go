@@ -91,7 +91,7 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range,
 	if err != nil {
 		return nil, err
 	}
-	if err := source.CheckOrder(in, p.selection.OrderID(p.order.parts, nil), p.ties); err != nil {
+	if err := source.CheckOrder(in, p.selection.OrderID(p.order.Parts, nil), p.ties); err != nil {
 		return nil, err
 	}
 	if p.large() && !large {

@@ -114,7 +114,7 @@ func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (
 // KeyOrder implements [observer.Source].
 func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
 	p, err := s.plan(ctx, q, observer.Range{ByKey: true})
-	return p.selection.OrderID(p.order.parts, nil), err
+	return p.selection.OrderID(p.order.Parts, nil), err
 }
 
 func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
