@@ -72,9 +72,6 @@ func NewStream(ctx context.Context, limit time.Duration, o StreamOptions) *Strea
 	return s
 }
 
-// Start runs the first statement already, so that its failure is that of the read.
-func (s *Stream) Start() error { return s.run() }
-
 // Next implements [observer.Rows].
 func (s *Stream) Next() bool {
 	if s.err != nil || s.closed {
@@ -112,7 +109,7 @@ func (s *Stream) first() (more bool) {
 func (s *Stream) advance() (more bool, err error) {
 	for s.open || s.next < s.Statements {
 		if !s.open {
-			if err := s.run(); err != nil {
+			if err := s.Start(); err != nil {
 				return false, err
 			}
 		}
@@ -123,8 +120,9 @@ func (s *Stream) advance() (more bool, err error) {
 	return false, nil
 }
 
-// run runs the next statement.
-func (s *Stream) run() error {
+// Start runs the next statement. Who calls it before Next has the failure of the first be
+// that of the read.
+func (s *Stream) Start() error {
 	s.silence.Wait()
 	defer s.silence.Got()
 	err := s.Result.Open(s.ctx, s.next)

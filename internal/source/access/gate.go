@@ -83,8 +83,8 @@ func (g *credentialGate) Allow(ctx context.Context) (ended func(error), err erro
 	}
 	late := time.AfterFunc(maxLogon, leave)
 	return func(err error) {
-		if observer.ClassOf(err) == observer.ClassCredentials {
-			g.refused(ctx, err)
+		if f, ok := errors.AsType[*observer.Fault](err); ok && f.Class == observer.ClassCredentials {
+			g.refused(ctx, &observer.Fault{Class: f.Class, Code: f.Code, Err: err})
 		}
 		late.Stop()
 		leave()
@@ -133,13 +133,10 @@ func (g *credentialGate) ask(ctx context.Context) error {
 }
 
 // refused notes that the database has refused the account.
-func (g *credentialGate) refused(ctx context.Context, err error) {
+func (g *credentialGate) refused(ctx context.Context, why *observer.Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.unsaid = &observer.Fault{Class: observer.ClassCredentials, Err: err}
-	if f, ok := errors.AsType[*observer.Fault](err); ok {
-		g.unsaid.Code = f.Code
-	}
+	g.unsaid = why
 	g.tell(ctx)
 }
 

@@ -64,9 +64,6 @@ func fault(class observer.Class, code int, err error) error {
 	return &observer.Fault{Class: class, Code: fmt.Sprintf("SQLITE-%d", code), Err: err}
 }
 
-// cannotOpen is SQLite's code for a file that is not there.
-const cannotOpen = lib.SQLITE_CANTOPEN
-
 func (s session) unopened(operation string, code int) error {
 	return fmt.Errorf("%s: %w: %s", operation, observer.ErrUnreachable, s.openFault(code))
 }

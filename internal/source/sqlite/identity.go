@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 
+	lib "modernc.org/sqlite/lib"
+
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -18,7 +20,7 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	}
 	info, err := os.Stat(s.session.path)
 	if err != nil {
-		code := cannotOpen
+		const code = lib.SQLITE_CANTOPEN
 		return "", fault(observer.ClassUnreachable, code, s.session.unopened("read the identity", code))
 	}
 	identity := fileIdentity(info)
