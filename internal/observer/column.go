@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Column is one member of the data of an event.
@@ -25,11 +26,7 @@ func EncodeColumns(columns []Column) string {
 	if len(columns) == 0 {
 		return ""
 	}
-	pairs := make([][2]string, len(columns))
-	for i, c := range columns {
-		pairs[i] = [2]string{c.Name, c.Type}
-	}
-	return encode(pairs)
+	return encode(fn.Each(columns, func(c Column) [2]string { return [2]string{c.Name, c.Type} }))
 }
 
 func decodeColumns(text string) (columns []Column, err error) {

@@ -128,11 +128,9 @@ func (f KeyForm) Encode() string {
 	if len(f) == 0 {
 		return ""
 	}
-	columns := make([][5]string, len(f))
-	for i, c := range f {
-		columns[i] = [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Encoding)}
-	}
-	return encode(columns)
+	return encode(fn.Each(f, func(c KeyColumn) [5]string {
+		return [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Encoding)}
+	}))
 }
 
 // DecodeKeyForm reads what [KeyForm.Encode] wrote. The error is for a text that a

@@ -31,7 +31,7 @@ type DB struct {
 
 	// Epoch is that of new streams.
 	Epoch int64
-	// Clock tells when a definition was set; nil is the zero time for ever.
+	// Clock tells when a definition was set; at first it is the zero time for ever.
 	Clock func() time.Time
 	// Fenced replaces [ErrFenced], for tests of what knows the real one.
 	Fenced error
@@ -54,7 +54,9 @@ type stream struct {
 }
 
 // NewDB returns an empty database.
-func NewDB() *DB { return &DB{streams: make(map[string]*stream)} }
+func NewDB() *DB {
+	return &DB{streams: make(map[string]*stream), Clock: func() time.Time { return time.Time{} }}
+}
 
 // Acquire returns a store under a new lease; those before it have ended.
 func (db *DB) Acquire() observer.Store {
@@ -146,13 +148,6 @@ func (db *DB) stream(name string) *stream {
 	return s
 }
 
-func (db *DB) now() time.Time {
-	if db.Clock == nil {
-		return time.Time{}
-	}
-	return db.Clock()
-}
-
 // begin is the start of each call of a store.
 func (db *DB) begin(ctx context.Context, call string) error {
 	if db.Step != nil {
@@ -190,7 +185,7 @@ func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 		s.start = ch.After.Low
 	}
 	if ch.After.Definition != s.cursor.Definition {
-		ch.After.DefinedAt = db.now()
+		ch.After.DefinedAt = db.Clock()
 	}
 	s.cursor = ch.After
 	return s.cursor

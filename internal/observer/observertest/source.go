@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -152,11 +153,7 @@ func (s *Source) SetColumns(columns ...observer.Column) {
 
 // Reads returns where each read began.
 func (s *Source) Reads() []string {
-	var from []string
-	for _, r := range s.Ranges() {
-		from = append(from, r.From)
-	}
-	return from
+	return fn.Each(s.Ranges(), func(r observer.Range) string { return r.From })
 }
 
 // Ranges returns the range of each read.
@@ -205,16 +202,11 @@ func compareKeys(a, b string) int { return strings.Compare(strings.ToLower(a), s
 
 // limited keeps at most that many rows with a cursor; those without come first.
 func limited(rows []observer.Row, limit int) []observer.Row {
-	if limit == 0 {
+	first := slices.IndexFunc(rows, func(r observer.Row) bool { return r.Cursor != "" })
+	if limit == 0 || first < 0 {
 		return rows
 	}
-	for i, r := range rows {
-		if r.Cursor == "" {
-			continue
-		}
-		return rows[:min(i+limit, len(rows))]
-	}
-	return rows
+	return rows[:min(first+limit, len(rows))]
 }
 
 func (s *Source) step(call string) error {
