@@ -161,12 +161,8 @@ func (t *term) showLatency(stored []events.Event) {
 
 // rotate returns the streams in order, beginning behind the given one.
 func rotate(backlog []events.Backlog, after string) []events.Backlog {
-	for i, b := range backlog {
-		if b.Stream > after {
-			return append(backlog[i:len(backlog):len(backlog)], backlog[:i]...)
-		}
-	}
-	return backlog
+	begin := max(0, slices.IndexFunc(backlog, func(b events.Backlog) bool { return b.Stream > after }))
+	return slices.Concat(backlog[begin:], backlog[:begin])
 }
 
 // reading is a batch that is read while the sink stores the one before. The plan is its
