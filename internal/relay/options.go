@@ -12,16 +12,6 @@ import (
 	"github.com/observerd/observerd/internal/sink"
 )
 
-// The defaults of [Options].
-const (
-	DefaultBatchSize  = 500
-	DefaultBatchBytes = 4 << 20
-	DefaultPoll       = 500 * time.Millisecond
-	DefaultStandby    = 5 * time.Second
-	DefaultTimeout    = 30 * time.Second
-	DefaultGiveUp     = 8
-)
-
 // Options say what a relay delivers, and where to.
 type Options struct {
 	// Sink is the id under which the event log keeps the sink's offsets.
@@ -85,12 +75,12 @@ type Stream struct {
 }
 
 func (o *Options) setDefaults() {
-	o.BatchSize = cmp.Or(o.BatchSize, DefaultBatchSize)
-	o.BatchBytes = cmp.Or(o.BatchBytes, DefaultBatchBytes)
-	o.Poll = cmp.Or(o.Poll, DefaultPoll)
-	o.Standby = cmp.Or(o.Standby, DefaultStandby)
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	o.GiveUp = cmp.Or(o.GiveUp, DefaultGiveUp)
+	o.BatchSize = cmp.Or(o.BatchSize, 500)
+	o.BatchBytes = cmp.Or(o.BatchBytes, 4<<20)
+	o.Poll = cmp.Or(o.Poll, 500*time.Millisecond)
+	o.Standby = cmp.Or(o.Standby, 5*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.GiveUp = cmp.Or(o.GiveUp, 8)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Freed == nil {
 		o.Freed = func() <-chan struct{} { return nil }

@@ -14,15 +14,9 @@ var (
 	// ErrHeld is what [Options].Lead returns while another relay leads the
 	// sink. It is the normal state of all nodes but one.
 	ErrHeld = errors.New("another relay leads the sink")
-	// ErrGap reports that the event log lacks events that the sink has not
-	// stored. Going on would hide the loss, so the stream is halted.
-	ErrGap = errors.New("the event log has a gap")
 	// ErrUnknown reports that the sink holds an event that the event log does not know:
 	// of another log, or of a later state of this one.
 	ErrUnknown = errors.New("the sink holds events that this log does not know")
-	// ErrEmpty reports that the sink holds nothing of a stream of which it has stored
-	// events.
-	ErrEmpty = errors.New("the sink has none of the events that it had stored")
 )
 
 // Lease is the right to feed one sink. *lock.Lease is one.

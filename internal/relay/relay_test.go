@@ -35,6 +35,9 @@ type rig struct {
 	stop  func()
 }
 
+// giveUp is the number of failures after which a relay gives up that was not told another.
+const giveUp = 8
+
 // output is what was logged.
 type output struct {
 	mu  sync.Mutex
@@ -145,7 +148,7 @@ func TestRelayWaitsForPollOrWake(t *testing.T) {
 		r.start()
 		pass(time.Millisecond)
 		r.log.add("orders", 1)
-		pass(relay.DefaultPoll - 2*time.Millisecond)
+		pass(500*time.Millisecond - 2*time.Millisecond)
 		r.wantStored("orders", nil)
 		pass(2 * time.Millisecond)
 		r.wantStored("orders", upTo(1))
@@ -507,8 +510,8 @@ func TestRelayLetsAnotherNodeTryABrokenSink(t *testing.T) {
 		r.start()
 		pass(2 * time.Minute)
 		r.wantStored("orders", upTo(1))
-		if broken.sink.batches != relay.DefaultGiveUp {
-			t.Errorf("the broken node tried %d times, want %d", broken.sink.batches, relay.DefaultGiveUp)
+		if broken.sink.batches != giveUp {
+			t.Errorf("the broken node tried %d times, want %d", broken.sink.batches, giveUp)
 		}
 		r.wantNoted(errBroken.Error(), "") // The other node has noted that it works.
 		broken.stop()
@@ -528,7 +531,7 @@ func TestRelayKeepsAHaltedSink(t *testing.T) {
 		other.start()
 		defer other.stop()
 		pass(10 * time.Minute)
-		if tried := r.sink.batches; tried <= relay.DefaultGiveUp {
+		if tried := r.sink.batches; tried <= giveUp {
 			t.Errorf("the sink was asked %d times in 10 minutes", tried)
 		}
 		r.wantLogged("Sink halted", 1)
@@ -643,7 +646,7 @@ func TestRelayBoundsAHangingSink(t *testing.T) {
 			return 0, ctx.Err()
 		})
 		r.start()
-		pass(relay.DefaultTimeout + time.Millisecond)
+		pass(30*time.Second + time.Millisecond)
 		r.wantLogged("Sink fails, repeating", 1)
 	})
 }

@@ -94,7 +94,7 @@ func (t *term) plan(ctx context.Context) (*plan, error) {
 		switch {
 		case t.stays(b.Stream, b.Offset), t.compared != nil && !t.agrees(b):
 		case b.Offset > 0 && b.Next != b.Offset+1:
-			t.halt(b.Stream, b.Offset, fmt.Errorf("%w: it has nothing at %d, though the stream reaches to %d", ErrGap, b.Offset+1, b.Last))
+			t.halt(b.Stream, b.Offset, fmt.Errorf("the event log has a gap: it has nothing at %d, though the stream reaches to %d", b.Offset+1, b.Last))
 		case b.Next > 0: // Or all of the stream has gone with retention; there is nothing to skip.
 			t.try(b.Stream)
 			p.queue = append(p.queue, pending{stream: b.Stream, offset: b.Offset, next: b.Next, last: b.Last})

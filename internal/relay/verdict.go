@@ -45,7 +45,7 @@ func (c comparison) verdict() (verdict, error) {
 	case c.has == nil && c.emptied:
 		return isEmptied, nil
 	case c.has == nil:
-		return halts, fmt.Errorf("%w, up to %d: its target was emptied, or is another one", ErrEmpty, last.Seq)
+		return halts, fmt.Errorf("the sink has none of the events that it had stored, up to %d: its target was emptied, or is another one", last.Seq)
 	case c.has.Log != c.log:
 		return halts, fmt.Errorf("%w: up to %d of the log %s, and this is the log %s", ErrUnknown, c.has.Seq, c.has.Log, c.log)
 	case c.has.Is(last):
