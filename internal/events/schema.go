@@ -95,10 +95,8 @@ func (m Member) schema() map[string]any {
 	switch m.Encoding {
 	case EncodingInteger:
 		types[0] = "integer"
-	case EncodingNumber:
+	case EncodingNumber, EncodingAny:
 		types = []string{"number", "string"} // See [EncodingNumber].
-	case EncodingAny:
-		types = []string{"number", "string"}
 	case EncodingBoolean:
 		types[0] = "boolean"
 	case EncodingJSON:

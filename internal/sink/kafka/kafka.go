@@ -22,7 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
@@ -296,6 +295,3 @@ func (s *Sink) explained(ctx context.Context, what string, err error) error {
 	}
 	return explained(fmt.Sprintf("%s of Kafka at %s", what, strings.Join(s.opts.Brokers, ", ")), err)
 }
-
-// admin asks about topics.
-func (s *Sink) admin() *kadm.Client { return kadm.NewClient(s.client) }

@@ -19,7 +19,7 @@ import (
 
 // topicsOf returns the topic of each stream of a batch. They are there.
 func (s *Sink) topicsOf(ctx context.Context, batch []events.Event) (topic map[string]string, err error) {
-	topic, names := make(map[string]string), make(map[string]bool)
+	topic = make(map[string]string)
 	for i := range batch {
 		stream := batch[i].Stream
 		if topic[stream] != "" {
@@ -28,9 +28,8 @@ func (s *Sink) topicsOf(ctx context.Context, batch []events.Event) (topic map[st
 		if topic[stream], err = topicOf(s.opts.Topic, s.opts.Positions, stream); err != nil {
 			return nil, err
 		}
-		names[topic[stream]] = true
 	}
-	return topic, s.ensure(ctx, slices.Sorted(maps.Keys(names))...)
+	return topic, s.ensure(ctx, slices.Compact(slices.Sorted(maps.Values(topic)))...)
 }
 
 // produceAll produces the events of a batch that Kafka takes, and returns them, and the first of

@@ -125,7 +125,7 @@ func (s *Sink) ensure(ctx context.Context, names ...string) error {
 	if err := s.create(ctx, missing); err != nil {
 		return err
 	}
-	configs, err := s.admin().DescribeTopicConfigs(ctx, names...)
+	configs, err := kadm.NewClient(s.client).DescribeTopicConfigs(ctx, names...)
 	if auth := (*kadm.AuthError)(nil); err != nil && !errors.As(err, &auth) {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *Sink) ensure(ctx context.Context, names ...string) error {
 
 func (s *Sink) create(ctx context.Context, names []string) error {
 	create := func(partitions int32, config map[string]*string, names ...string) error {
-		made, err := s.admin().CreateTopics(ctx, partitions, s.opts.Replication, config, names...)
+		made, err := kadm.NewClient(s.client).CreateTopics(ctx, partitions, s.opts.Replication, config, names...)
 		for _, r := range made {
 			if r.Err != nil && !errors.Is(r.Err, kerr.TopicAlreadyExists) {
 				return fmt.Errorf("create the topic %s: %w", r.Topic, r.Err)

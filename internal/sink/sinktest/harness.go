@@ -172,10 +172,8 @@ func deliver(ctx context.Context, s sink.Sink, batches ...[]events.Event) error 
 // deliverAt is deliver, and returns the positions that a sink has to keep then; since are
 // those before.
 func deliverAt(ctx context.Context, s sink.Sink, log uuid.UUID, since map[string]events.Position, batches ...[]events.Event) (map[string]events.Position, error) {
-	at := maps.Clone(since)
-	if at == nil {
-		at = make(map[string]events.Position)
-	}
+	at := make(map[string]events.Position)
+	maps.Copy(at, since)
 	for _, batch := range batches {
 		for len(batch) > 0 {
 			rest, _, err := attempt(ctx, s, batch)

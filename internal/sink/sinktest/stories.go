@@ -404,25 +404,10 @@ func restored(ctx context.Context, h Harness) error {
 
 // exactly compares what is stored with the batches, each of a stream of its own.
 // Across streams no order is promised.
-func (h Harness) exactly(batches ...[]events.Event) error {
-	stored, err := h.Stored()
-	if err != nil {
-		return err
-	}
-	return compare(stored, batches)
-}
+func (h Harness) exactly(batches ...[]events.Event) error { return h.compare(batches, false) }
 
 // holds is exactly after a batch was delivered twice.
-func (h Harness) holds(batches ...[]events.Event) error {
-	stored, err := h.Stored()
-	if err != nil {
-		return err
-	}
-	if h.Repeats {
-		stored = firsts(stored)
-	}
-	return compare(stored, batches)
-}
+func (h Harness) holds(batches ...[]events.Event) error { return h.compare(batches, h.Repeats) }
 
 func firsts(stored []events.Event) (once []events.Event) {
 	seen := make(map[string]bool)
@@ -435,7 +420,16 @@ func firsts(stored []events.Event) (once []events.Event) {
 	return once
 }
 
-func compare(stored []events.Event, batches [][]events.Event) error {
+// compare compares them with what is stored, of which repeats are left out where there may
+// be some.
+func (h Harness) compare(batches [][]events.Event, repeats bool) error {
+	stored, err := h.Stored()
+	if err != nil {
+		return err
+	}
+	if repeats {
+		stored = firsts(stored)
+	}
 	got := make(map[string][]events.Event)
 	for _, e := range stored {
 		got[e.Stream] = append(got[e.Stream], e)
