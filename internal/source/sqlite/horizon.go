@@ -15,7 +15,7 @@ import (
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	identity, err := s.Identity(ctx) // First: a session may have another file open.
+	identity, err := s.Identity(ctx) // First: what is read is of this file, or of a later one.
 	if err != nil {
 		return observer.Horizon{}, err
 	}

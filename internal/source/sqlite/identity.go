@@ -23,21 +23,7 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 		const code = lib.SQLITE_CANTOPEN
 		return "", fault(observer.ClassUnreachable, code, s.session.unopened("read the identity", code))
 	}
-	identity := fileIdentity(info)
-	s.forget(identity)
-	return identity, nil
-}
-
-// forget closes connections to a file that is not the one at the path any more:
-// they would go on to read it.
-func (s *Source) forget(identity string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.identity != "" && s.identity != identity {
-		s.db.SetMaxIdleConns(0)
-		s.db.SetMaxIdleConns(maxIdle)
-	}
-	s.identity = identity
+	return fileIdentity(info), nil
 }
 
 // fileIdentity is the number of the file alone. That of its device is another

@@ -45,7 +45,7 @@ type rows struct {
 
 // begin takes a connection, and a snapshot.
 func (r *rows) begin(ctx context.Context) (err error) {
-	if r.conn, err = r.source.db.Conn(ctx); err != nil {
+	if r.conn, err = r.source.db.conn(ctx); err != nil {
 		return err
 	}
 	if r.unlimited, err = limitValues(r.conn, -1); err != nil {

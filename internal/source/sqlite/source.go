@@ -2,13 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -30,11 +27,8 @@ type Options = source.Options
 // Source reads one database file. It is safe for concurrent use.
 type Source struct {
 	options Options
-	db      *sql.DB
+	db      *pool
 	session session // on any connection
-
-	mu       sync.Mutex
-	identity string // of the file when it was asked for last
 }
 
 // Open prepares a source. The file is opened at the first use, so it may be
@@ -45,18 +39,12 @@ func Open(options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", dsn(path, min(maxBusy, o.QueryTimeout)))
-	if err != nil {
-		return nil, fmt.Errorf("prepare %s: %w", path, err)
-	}
-	db.SetMaxOpenConns(o.PoolSize)
-	db.SetMaxIdleConns(maxIdle)
-	db.SetConnMaxIdleTime(time.Minute)
+	db := &pool{path: path, dsn: dsn(path, min(maxBusy, o.QueryTimeout)), size: o.PoolSize}
 	return &Source{options: o, db: db, session: session{db, path}}, nil
 }
 
 // Close closes the file. It waits for statements that are running.
-func (s *Source) Close() error { return s.db.Close() }
+func (s *Source) Close() error { return s.db.close() }
 
 func parseURL(text string) (string, error) {
 	path, ok := strings.CutPrefix(text, "sqlite:")
