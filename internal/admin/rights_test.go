@@ -36,6 +36,7 @@ func TestFaultOfTheSystem(t *testing.T) {
 		"an address of ours":         {fmt.Errorf("start: %w", web.ErrSetting), wiring.Misconfigured},
 		"a port that needs a right":  {fmt.Errorf("http.listen: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}), wiring.Denied},
 		"a file of something else":   {fmt.Errorf("%w: /x", sqldb.ErrNoDatabase), wiring.Misconfigured},
+		"a file that was removed":    {fmt.Errorf("%w: /x", sqldb.ErrReplaced), wiring.Misconfigured},
 		"no port for a connection":   {&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, wiring.Unavailable},
 		"all ports of a host in use": {&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, wiring.Unavailable},
 	} {

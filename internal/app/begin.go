@@ -207,7 +207,7 @@ func (a *App) Report(ctx context.Context) (status.Report, error) {
 // one it names the role, the database and its address, and those stay in the log.
 // So does the path of a file.
 func plainly(err error) string {
-	for _, plain := range []error{sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding} {
+	for _, plain := range []error{sqldb.ErrReplaced, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding} {
 		if errors.Is(err, plain) {
 			return plain.Error()
 		}

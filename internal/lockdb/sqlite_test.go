@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -205,5 +206,62 @@ func TestCommitEncodesBeforeTheWriteLock(t *testing.T) {
 	mustCommit(t, s, ch)
 	if want := len(ch.Events); encoded < want {
 		t.Errorf("%d values were encoded, want at least %d", encoded, want)
+	}
+}
+
+// TestFileIsTakenAway takes the file away from a process, puts another in its place, and puts the
+// file back. Nothing is written into one that other processes do not have, and none is made.
+func TestFileIsTakenAway(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "observerd.db")
+	db := open(t, "sqlite:"+path)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g := acquire(t, db, "order-observer-poll")
+	move := func(from, to string) {
+		t.Helper()
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := os.Rename(from+suffix, to+suffix); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Each of many needs a connection, of which most are new.
+	attempts := func() (failed []error) {
+		t.Helper()
+		all := make([]error, 20)
+		var wait sync.WaitGroup
+		for i := range all {
+			wait.Go(func() { _, all[i] = db.Turns().Turn(t.Context(), "order", lock.Request{Key: g.Key, Region: g.Region}) })
+		}
+		wait.Wait()
+		return append(all, db.Ready(t.Context()), db.Turns().TakeTurn(t.Context(), g, turn.Taken{Type: "order", At: time.Now(), Node: "a"}))
+	}
+	gone := func(what string) {
+		t.Helper()
+		for _, err := range attempts() {
+			if !errors.Is(err, sqldb.ErrReplaced) {
+				t.Fatalf("%s: %v, want ErrReplaced", what, err)
+			}
+		}
+	}
+	aside := path + ".aside"
+	move(path, aside)
+	gone("the file is gone")
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+	other := open(t, "sqlite:"+path)
+	if err := errors.Join(other.Migrate(t.Context()), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	gone("another is there")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	move(aside, path)
+	if err := errors.Join(attempts()...); err != nil {
+		t.Errorf("the file is back: %v", err)
 	}
 }

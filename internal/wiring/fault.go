@@ -100,7 +100,7 @@ func (e *UnknownIDError) Error() string {
 // coordination database cannot help; nil for every other.
 func Unusable(err error) error {
 	for _, plain := range []error{
-		sqldb.ErrSchemaNewer, sqldb.ErrUnreleased, sqldb.ErrMixedTable, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding,
+		sqldb.ErrSchemaNewer, sqldb.ErrUnreleased, sqldb.ErrMixedTable, sqldb.ErrReplaced, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding,
 	} {
 		if errors.Is(err, plain) {
 			return plain

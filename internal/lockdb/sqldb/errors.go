@@ -43,6 +43,8 @@ var (
 	// ErrEncoding reports a session or a database of PostgreSQL that would change texts.
 	// Which, and what to do, follows where it is wrapped.
 	ErrEncoding = errors.New("the texts of the coordination database would not come back as they were written")
+	// ErrReplaced reports an SQLite file that was removed or replaced under the process.
+	ErrReplaced = errors.New("the file of the coordination database was removed or replaced while this process worked on it; put it back, or restart the process on what is there")
 	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
 	// and what to do, follows where it is wrapped.
 	ErrNoDatabase = errors.New("the file of the coordination database is not an SQLite database, or is damaged")

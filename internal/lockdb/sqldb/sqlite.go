@@ -41,12 +41,13 @@ func openSQLite(o Options) (*DB, error) {
 	}
 	db := newDB(newRenderings(sqliteDialect()), o.Logger)
 	db.path = path
+	file := &sqliteFile{path: path}
 	for pool, size := range map[**sql.DB]int{&db.Main: 1, &db.Read: o.PoolSize} {
 		dsn := sqliteDSN(path, pool == &db.Read)
 		if o.ReadOnly {
 			dsn = sqliteUntouched(path)
 		}
-		opened, err := openSQLitePool(dsn)
+		opened, err := openSQLitePool(dsn, file)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.Close())
 		}
@@ -88,9 +89,10 @@ func sqliteUntouched(path string) string {
 }
 
 // sqliteDSN makes writers take the write lock when a transaction begins: one
-// that read first and wrote later would fail instead of waiting.
+// that read first and wrote later would fail instead of waiting. SQLite makes no file: one that
+// was removed would come back empty, for all users.
 func sqliteDSN(path string, readOnly bool) string {
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=rw&" + sqlitePragmas
 	if readOnly {
 		return dsn + "&_pragma=query_only(1)"
 	}
@@ -129,16 +131,40 @@ const (
 type sqliteConnector struct {
 	driver driver.Driver
 	dsn    string
+	file   *sqliteFile
+}
+
+// sqliteFile is the file that a process began with.
+type sqliteFile struct {
+	path string
+
+	mu   sync.Mutex
+	info os.FileInfo // nil before it was there
+}
+
+// check returns [ErrReplaced] where the file is not at its path any more: what is written into
+// it is lost with the process, and other processes work on another one.
+func (f *sqliteFile) check() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, err := os.Stat(f.path)
+	switch {
+	case f.info == nil && err == nil:
+		f.info = now
+	case f.info != nil && (err != nil || !os.SameFile(f.info, now)):
+		return fmt.Errorf("%w: %s", ErrReplaced, f.path)
+	}
+	return nil
 }
 
 // openSQLitePool returns a pool whose connections wait for each other, also
 // while they are made.
-func openSQLitePool(dsn string) (*sql.DB, error) {
+func openSQLitePool(dsn string, file *sqliteFile) (*sql.DB, error) {
 	registered, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
 	}
-	c := sqliteConnector{driver: registered.Driver(), dsn: dsn}
+	c := sqliteConnector{driver: registered.Driver(), dsn: dsn, file: file}
 	return sql.OpenDB(c), registered.Close()
 }
 
@@ -149,9 +175,12 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	retry := time.NewTicker(sqliteRetry)
 	defer retry.Stop()
 	for {
+		if err := c.file.check(); err != nil {
+			return nil, err
+		}
 		conn, err := c.driver.Open(c.dsn)
 		if err == nil {
-			return sqliteConn{conn.(sqliteDriverConn)}, nil
+			return sqliteConn{conn.(sqliteDriverConn), c.file}, nil
 		}
 		if !isBusy(err) {
 			return nil, err
@@ -181,7 +210,19 @@ type sqliteDriverConn interface {
 
 // sqliteConn wraps the context's error that ends a call, so that it differs from
 // that of a call which had no connection yet: see [BusyPool].
-type sqliteConn struct{ sqliteDriverConn }
+type sqliteConn struct {
+	sqliteDriverConn
+	file *sqliteFile
+}
+
+// ResetSession implements [driver.SessionResetter]: it comes before each further use. The error
+// ends the connection, and the next one says why there is none.
+func (c sqliteConn) ResetSession(ctx context.Context) error {
+	if c.file.check() != nil {
+		return driver.ErrBadConn
+	}
+	return c.sqliteDriverConn.ResetSession(ctx)
+}
 
 // BeginTx implements [driver.ConnBeginTx]. Here a writer waits for another process.
 func (c sqliteConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
