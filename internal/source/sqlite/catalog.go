@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -94,12 +96,23 @@ func (s session) describeQuery(ctx context.Context, text string) (relation, erro
 	}
 	for _, t := range types {
 		name := t.DatabaseTypeName()
-		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: name, Nullable: true, KeyRule: keyRule(name), Encoding: encodingOf(name)})
+		r.columns = append(r.columns, source.Column{Name: r.written(t.Name()), Type: name, Nullable: true, KeyRule: keyRule(name), Encoding: encodingOf(name)})
 	}
 	if len(r.columns) == 0 {
 		return relation{}, fmt.Errorf("describe the query: it returns no columns")
 	}
 	return r, nil
+}
+
+// written is the name of the next column in the query: of two columns named id, SQLite calls the
+// second one id:1.
+func (r relation) written(name string) string {
+	if at := strings.LastIndexByte(name, ':'); at > 0 && slices.ContainsFunc(r.columns, func(c source.Column) bool { return strings.EqualFold(c.Name, name[:at]) }) {
+		if _, err := strconv.Atoi(name[at+1:]); err == nil {
+			return name[:at]
+		}
+	}
+	return name
 }
 
 // each visits the rows of a small query.
