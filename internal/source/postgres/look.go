@@ -170,6 +170,9 @@ func (c *session) look(ctx context.Context, tables []tableName, behind string) (
 		return look{}, fmt.Errorf("look at open transactions: %d rows without a clock", len(rows))
 	}
 	l.at, l.identity, l.activity = time.Now(), string(rows[0][0]), activityOf(rows[0][1:])
+	if former := c.source.identity.Swap(&l.identity); former != nil && *former != l.identity {
+		c.source.pool.Reset() // Some sessions are with the former database, and would read its rows.
+	}
 	for _, row := range rows {
 		if stamp := string(row[12]); stamp != "" {
 			l.stamps[tableName{string(row[10]), string(row[11])}] = l.identity + "/" + stamp

@@ -33,7 +33,6 @@ type Fault struct {
 // Proxy forwards connections to one target. Its methods may be used by several
 // goroutines.
 type Proxy struct {
-	target   string
 	listener net.Listener
 	done     context.CancelFunc
 	ctx      context.Context //nolint:containedctx // It is the proxy's own life.
@@ -41,6 +40,7 @@ type Proxy struct {
 	count    counters
 
 	mu         sync.Mutex
+	target     string
 	links      map[*link]bool
 	refuse     bool
 	inspect    func(request []byte) Fault
@@ -83,6 +83,20 @@ func OpenBefore(ctx context.Context, direct string) (proxied string, p *Proxy, e
 	}
 	u.Host = p.Addr()
 	return u.String(), p, nil
+}
+
+// Move leads connections that come from now on to another target, as a name does that was given
+// to another host: those that stand stay where they are.
+func (p *Proxy) Move(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+func (p *Proxy) leadsTo() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
 }
 
 // Open runs a proxy before the target, a host and a port. The caller must Close
@@ -175,7 +189,7 @@ func (p *Proxy) serve(client net.Conn) {
 	if !l.passable() {
 		return
 	}
-	server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.target)
+	server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.leadsTo())
 	if err != nil {
 		return
 	}
