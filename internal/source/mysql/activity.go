@@ -52,6 +52,7 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 	if err = errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT")); err != nil {
 		return activity{}, err
 	}
+	c.conn.connector.era.Saw(s.settings.identity())
 	a := activity{identity: s.settings.identity(), now: s.now, grain: s.grain, replica: s.replica}
 	if s.settings.cluster() {
 		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")

@@ -30,6 +30,7 @@ type connector struct {
 	driver.Connector
 	gate  source.Gate
 	setup []string
+	era   source.Era
 }
 
 func newConnector(o Options, a address, sockets *source.Sockets) (*connector, error) {
@@ -50,7 +51,7 @@ func newConnector(o Options, a address, sockets *source.Sockets) (*connector, er
 	if err != nil {
 		return nil, errors.New("prepare the connections: the settings are not accepted")
 	}
-	return &connector{inner, o.Gate, setup(o.QueryTimeout)}, nil
+	return &connector{Connector: inner, gate: o.Gate, setup: setup(o.QueryTimeout)}, nil
 }
 
 // attribute keeps a value from being read as two.
@@ -88,7 +89,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	caller := ctx
+	caller, era := ctx, c.era.Now()
 	// The pool may call with a context that never ends.
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -106,7 +107,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errInterface, raw.Close())
 	}
-	made := &conn{recoveringConn: recoveringConn{inner, opened.socket}}
+	made := &conn{recoveringConn: recoveringConn{inner, opened.socket}, connector: c, era: era}
 	if err := made.prepare(ctx, c.setup); err != nil {
 		made.drop()
 		return nil, err
@@ -147,6 +148,8 @@ type driverConn interface {
 // conn is a connection whose session was set up.
 type conn struct {
 	recoveringConn
+	connector *connector
+	era       int
 	// id is the server's number of the connection, peer where it sees us. Both
 	// together name it: numbers begin anew with a server, and others of a group
 	// behind one address have the same.
@@ -175,6 +178,14 @@ func (c *conn) prepare(ctx context.Context, setup []string) error {
 	c.peer, c.mariadb = string(row[1]), strings.Contains(strings.ToLower(string(row[2])), "mariadb")
 	c.id, err = strconv.ParseUint(string(row[0]), 10, 64)
 	return err
+}
+
+// ResetSession implements [driver.SessionResetter].
+func (c *conn) ResetSession(ctx context.Context) error {
+	if c.era != c.connector.era.Now() {
+		return driver.ErrBadConn
+	}
+	return c.recoveringConn.ResetSession(ctx)
 }
 
 // drop ends the connection without a word to the server.

@@ -125,6 +125,7 @@ func (c *session) clock(ctx context.Context, g grants) (activity, error) {
 		return activity{}, fmt.Errorf("read open transactions: %d rows where one is expected", len(rows))
 	}
 	a := activity{grants: g, role: rows[0][2], identity: g.identity(rows[0][3:5])}
+	c.source.era.Saw(a.identity)
 	for i, into := range []*time.Time{&a.now, &a.host, nil, nil, nil, &a.oldest, &a.youngest} {
 		if into == nil || rows[0][i] == "" {
 			continue

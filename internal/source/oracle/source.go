@@ -49,6 +49,7 @@ type Source struct {
 	db        *sql.DB
 	large     *sql.DB // for reads of rows with large objects
 	connector *goora.Connector
+	era       *source.Era
 	target    string // for messages
 	relations relations
 	grants    atomic.Pointer[grants]
@@ -65,7 +66,7 @@ func Open(options Options) (*Source, error) {
 	target.Action, target.Identifier = o.Name, o.Node
 	target.FetchSize = o.FetchSize
 	target.ConnectTimeout, target.Grace = connectTimeout, grace
-	target.Gate = o.Gate
+	target.Gate, target.Era = o.Gate, new(source.Era)
 	connector, err := goora.Open(target)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func Open(options Options) (*Source, error) {
 		return nil, err
 	}
 	return &Source{
-		options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), connector: connector, target: target.String(),
+		options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), connector: connector, target: target.String(), era: target.Era,
 	}, nil
 }
 

@@ -170,8 +170,8 @@ func (c *session) look(ctx context.Context, tables []tableName, behind string) (
 		return look{}, fmt.Errorf("look at open transactions: %d rows without a clock", len(rows))
 	}
 	l.at, l.identity, l.activity = time.Now(), string(rows[0][0]), activityOf(rows[0][1:])
-	if former := c.source.identity.Swap(&l.identity); former != nil && *former != l.identity {
-		c.source.pool.Reset() // Some sessions are with the former database, and would read its rows.
+	if c.source.era.Saw(l.identity) {
+		c.source.pool.Reset()
 	}
 	for _, row := range rows {
 		if stamp := string(row[12]); stamp != "" {

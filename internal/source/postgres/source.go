@@ -62,8 +62,8 @@ type Source struct {
 	money     string
 	looks     *source.Together[tableName, look]
 	relations relations
-	seen      sync.Map               // by inquiries
-	identity  atomic.Pointer[string] // that the last look has found
+	seen      sync.Map // by inquiries
+	era       source.Era
 }
 
 // Open prepares a source. It does not connect, so the database may be down.

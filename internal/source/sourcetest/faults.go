@@ -120,7 +120,9 @@ func faultyQueries(t *testing.T, f Fixture) {
 		"quotes in the table":     func(q *observer.Query) { q.Table = `orders" WHERE "1"="1` },
 		"no SQL":                  func(q *observer.Query) { q.Table, q.SQL = "", "DELET FROM orders" },
 		"no timestamp":            func(q *observer.Query) { q.Table, q.SQL = "", "SELECT order_id FROM orders" },
-		"two columns of one name": func(q *observer.Query) { q.Table, q.SQL = "", "SELECT order_id, status, status, updated_at FROM orders" },
+		"two columns of one name": func(q *observer.Query) {
+			q.Table, q.SQL = "", "SELECT order_id, status, status, updated_at FROM orders"
+		},
 	} {
 		q := orders()
 		change(&q)

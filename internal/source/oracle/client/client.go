@@ -35,4 +35,6 @@ type Target struct {
 	ConnectTimeout, Grace time.Duration
 	// Gate guards the logons. Required.
 	Gate source.Gate
+	// Era ends the sessions with a former database. Required.
+	Era *source.Era
 }

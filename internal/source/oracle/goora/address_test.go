@@ -28,7 +28,7 @@ func TestForeignListener(t *testing.T) {
 		"short refusal": "\x00\x08\x00\x00\x04\x00\x00\x00", "short redirect": "\x00\x0a\x00\x00\x05\x00\x00\x00\x00\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := client.Target{User: user, Password: password, Servers: []string{impostor(t, answer)}, Service: "X", ConnectTimeout: soon, Grace: grace, Gate: source.Open{}}
+			at := client.Target{User: user, Password: password, Servers: []string{impostor(t, answer)}, Service: "X", ConnectTimeout: soon, Grace: grace, Gate: source.Open{}, Era: new(source.Era)}
 			_, err := ask(t.Context(), open(t, at), "SELECT 1")
 			if !errors.Is(err, client.ErrConnect) {
 				t.Error(err)

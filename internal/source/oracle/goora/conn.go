@@ -21,6 +21,8 @@ type conn struct {
 	grace  time.Duration
 	// plain says that the socket carries the protocol as it is, without TLS.
 	plain bool
+	// isFormer reports whether it is one with a former database.
+	isFormer func() bool
 
 	mu sync.Mutex
 	// spoilt says that the connection may not be used again.
@@ -138,7 +140,7 @@ func (c *conn) IsValid() bool { return !c.isSpoilt() }
 
 // ResetSession implements [driver.SessionResetter].
 func (c *conn) ResetSession(context.Context) error {
-	if c.isSpoilt() {
+	if c.isSpoilt() || c.isFormer() {
 		return driver.ErrBadConn
 	}
 	return nil

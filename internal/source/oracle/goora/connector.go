@@ -50,12 +50,13 @@ func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := newAttempt()
+	a, era := newAttempt(), c.target.Era.Now()
 	opened, err := c.logOn(ctx, a)
 	a.tell(ctx, err, ended)
 	if err != nil {
 		return nil, err
 	}
+	opened.isFormer = func() bool { return c.target.Era.Now() != era }
 	return opened, nil
 }
 

@@ -157,7 +157,7 @@ func options() oratest.Options {
 func target(s *oratest.Server) client.Target {
 	return client.Target{
 		User: user, Password: password, Servers: []string{s.Addr()}, Service: "ORCLPDB1",
-		FetchSize: 10, ConnectTimeout: soon, Grace: grace, Gate: source.Open{},
+		FetchSize: 10, ConnectTimeout: soon, Grace: grace, Gate: source.Open{}, Era: new(source.Era),
 	}
 }
 

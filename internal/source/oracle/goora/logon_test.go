@@ -142,7 +142,7 @@ func TestListenerRefuses(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	at := client.Target{User: user, Password: password, Servers: []string{nobody}, Service: "X", ConnectTimeout: soon, Grace: grace, Gate: source.Open{}}
+	at := client.Target{User: user, Password: password, Servers: []string{nobody}, Service: "X", ConnectTimeout: soon, Grace: grace, Gate: source.Open{}, Era: new(source.Era)}
 	_, err := ask(t.Context(), open(t, at), "SELECT 1")
 	if !errors.Is(err, client.ErrConnect) || client.Classify(err).Class != observer.ClassUnreachable {
 		t.Error(err)

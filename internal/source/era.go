@@ -1,0 +1,34 @@
+package source
+
+import "sync"
+
+// Era tells sessions with the database that answers now from those with a former one, which is
+// still there though the address leads to another. Their rows are not those of the identity of
+// which a poll keeps the marks, so they are not used again.
+type Era struct {
+	mu       sync.Mutex
+	identity string
+	n        int
+}
+
+// Saw notes which database has answered, and reports whether that is another one than before.
+// What has no identity is no other.
+func (e *Era) Saw(identity string) (another bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	another = identity != "" && e.identity != "" && identity != e.identity
+	if another {
+		e.n++
+	}
+	if identity != "" {
+		e.identity = identity
+	}
+	return another
+}
+
+// Now is the number of the era, which a session has from before its logon.
+func (e *Era) Now() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.n
+}
