@@ -39,8 +39,9 @@ func (l *Lease) StopRenewal() { _ = l.end(context.Canceled) }
 // Delayer ends a lease, and keeps its lock for some time.
 type Delayer interface {
 	// ReleaseAfter ends the lease at once, as Release does, and frees the lock that long
-	// from now. Until then it has no holder: nobody can renew or release it. It returns an
-	// error that is [ErrLost] when the term does not hold the lock any more.
+	// from now. Until then a term that nobody has holds it, by which an operator who finds it
+	// can release it. It returns an error that is [ErrLost] when the term does not hold the
+	// lock any more.
 	ReleaseAfter(ctx context.Context, g Grant, after time.Duration) error
 }
 

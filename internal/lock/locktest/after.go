@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -67,6 +69,30 @@ func freedLater(t *testing.T, h Harness) {
 	_, at := eventually(t, b, other)
 	if d := at.Sub(began); d < h.MinTTL-clockStep {
 		t.Errorf("the lock was free after %s, want %s or more", d, h.MinTTL)
+	}
+}
+
+// freedSooner has an operator free a lock that is to be freed later, by the term that is found,
+// which the commands read as a UUID.
+func freedSooner(t *testing.T, h Harness) {
+	p := h.Provider()
+	left := func(g lock.Grant) {
+		t.Helper()
+		freedIn(t, p, g, 10*h.ttl())
+		found, err := p.Capabilities().Finder.Find(t.Context(), lock.Query{Region: g.Region, Key: g.Key, Limit: 100})
+		if err != nil || len(found) != 1 || found[0].Fence != g.Fence || uuid.Validate(found[0].Term) != nil {
+			t.Fatalf("found %+v, error %v; want a UUID and the fence %d", found, err, g.Fence)
+		}
+		release(t, p, found[0].Grant)
+		release(t, p, acquire(t, p, h.request("b")))
+	}
+	left(acquire(t, p, h.request("a")))
+	if p.Capabilities().Modes {
+		left(acquire(t, p, h.shared("a", lock.Shared)))
+	}
+	if p.Capabilities().Stealer != nil {
+		victim, b := acquire(t, p, h.request("a")), newThief(t, h)
+		left(b.steal(h.request("b"), b.see(victim)))
 	}
 }
 

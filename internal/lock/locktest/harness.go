@@ -62,6 +62,7 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"the holder's TTL decides, not the contender's", holdersTTL, nil},
 		{"an extended lease lives by its new TTL", extended, []string{"change of a TTL"}},
 		{"a lock that is freed later is held by nobody until then", freedLater, []string{"hold at least"}},
+		{"a lock that is freed later can be freed sooner", freedSooner, []string{"hold at least", "list of locks"}},
 		{"a lock that another has taken is not freed later", freedLaterIfHeld, []string{"hold at least"}},
 		{"a lock that is shared is freed later by one of its holders", sharesLater, []string{"hold at least", "shared and intent modes"}},
 		{"a mode that is not there is refused", otherMode, nil},

@@ -22,8 +22,8 @@ const (
 	foreignPredicate = "unknown"
 	// scanned is how many keys a step looks at.
 	scanned = 1000
-	// shared and delayed are values that name no holder: of several, and of one that has
-	// released its lock for later.
+	// shared and delayed are values that name no holder: of several, and of one that had
+	// released its lock for later by a former version.
 	shared, delayed = "shared", "-"
 )
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -77,7 +78,7 @@ func (p *Provider) release(ctx context.Context, g lock.Grant, after time.Duratio
 	if !p.opts.Quiet {
 		channel = channelOf(g.Region) + keys[0]
 	}
-	answer, err := p.run(ctx, releaseScript, keys, g.Term, after.Milliseconds(), text, channel, keys[0])
+	answer, err := p.run(ctx, releaseScript, keys, g.Term, after.Milliseconds(), text, channel, keys[0], uuid.NewString())
 	if answer == untold {
 		p.untold.Do(func() {
 			p.opts.Logger.Warn("Releases are not published to waiting processes: the user lacks the right; "+publishAdvice, "channel", channel)

@@ -69,6 +69,15 @@ func TestLegacyKeyIsKeptWithTheLock(t *testing.T) {
 		if err := c.FlushDB(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
+		if err := p.ReleaseAfter(t.Context(), acquire(t, p, job(mode)), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		kept("for nobody", true)
+		if found, err = p.Find(t.Context(), lock.Query{Region: "r", Limit: 9}); err != nil || len(found) != 1 {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+		release(t, p, found[0].Grant)
+		kept("after an operator has released it", false)
 	}
 	other := want("consolidation-job:fs-1:inv%3Aoice")
 	other.Descriptor = "lock:exclusive:consolidation-job:reading:fs-1:inv%3Aoice"
@@ -161,6 +170,28 @@ func TestLegacyKeysAreFound(t *testing.T) {
 			t.Errorf("found by its key: %+v, %v", found, err)
 		}
 	}
+}
+
+// TestReleaseForLaterOfAFormerVersion has the values that one has left, which named no term.
+func TestReleaseForLaterOfAFormerVersion(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	p, c := open(t, redislock.Options{URL: url, Legacy: legacies()}), client(t, url)
+	r := job(lock.Exclusive)
+	for key, value := range map[string]string{"r:" + r.Key: `- 7 {"ttl_ms":60000,"node":"b","descriptor":"` + r.Descriptor + `"}`, "consolidation:fs-1:inv:oice": "-"} {
+		if err := c.Set(t.Context(), key, value, time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := holder(t, p, r); held.Node != "b" {
+		t.Errorf("held by %+v", held)
+	}
+	found, err := p.Find(t.Context(), lock.Query{Region: "r", Limit: 9})
+	if err != nil || len(found) != 1 || found[0].Node != "b" || found[0].Term != "-" {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	release(t, p, found[0].Grant)
+	acquire(t, p, r)
 }
 
 // TestLegacyKeyThatIsDatedAhead has the clock set back under a holder that is dead.
