@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,10 @@ func (s LockSystem) Find(ctx context.Context, f locks.Filter) (found []locks.Fou
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = s.named(errors.Join(err, m.Close(ctx))) }()
+	defer func() {
+		closed := m.Close(ctx) // Where the time was over, it says that, too.
+		err = s.named(cmp.Or(err, closed))
+	}()
 	return m.Find(ctx, f)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/config/kind"
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/web"
 	"github.com/observerd/observerd/internal/wiring"
@@ -38,6 +39,8 @@ func TestFaultOfTheSystem(t *testing.T) {
 		"a file of something else":   {fmt.Errorf("%w: /x", sqldb.ErrNoDatabase), wiring.Misconfigured},
 		"a file that was removed":    {fmt.Errorf("%w: /x", sqldb.ErrReplaced), wiring.Misconfigured},
 		"no port for a connection":   {&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, wiring.Unavailable},
+		"a server that is silent":    {fmt.Errorf("find locks: %w", os.ErrDeadlineExceeded), wiring.Unavailable},
+		"locks for another account":  {fmt.Errorf("find locks: %w", lock.ErrRefused), wiring.Misconfigured},
 		"all ports of a host in use": {&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, wiring.Unavailable},
 	} {
 		if got := wiring.FaultOf(test.err); got != test.want {

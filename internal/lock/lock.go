@@ -31,6 +31,9 @@ var (
 	// ErrBusy reports that an attempt found no connection of this process free in time.
 	// The provider's database was not asked.
 	ErrBusy = turn.ErrBusy
+	// ErrRefused reports that a provider's server refuses the account, its password or what it
+	// wants to do. Trying again cannot help.
+	ErrRefused = errors.New("the server refuses this client")
 	// ErrUnsupported reports that a provider cannot do what was asked for.
 	ErrUnsupported = errors.New("not supported by this lock provider")
 )

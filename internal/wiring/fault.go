@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -27,7 +28,7 @@ const (
 	// provider for what it lacks.
 	Misused
 	// Misconfigured means that trying again cannot help: the configuration is
-	// wrong, the coordination database's server refuses what it says, no node can
+	// wrong, the server of the coordination database or of locks refuses what it says, no node can
 	// work through the pooler before it, or a newer binary has migrated it.
 	Misconfigured
 	// Denied means that this user lacks a right.
@@ -40,16 +41,19 @@ const (
 // FaultOf classifies an error of a node or of a command. Of several faults that were
 // joined, the one that has to be fixed first counts.
 func FaultOf(err error) Fault {
+	var timeout net.Error
 	switch network, ok := errors.AsType[*net.OpError](err); {
 	case errors.As(err, new(*UnknownIDError)), errors.Is(err, locks.ErrUnsupported):
 		return Misused
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return Denied
-	case errors.As(err, new(*config.Error)), errors.Is(err, ErrMistake), errors.Is(err, web.ErrSetting), Unusable(err) != nil, sqldb.Refusal(err) != "":
+	case errors.As(err, new(*config.Error)), errors.Is(err, ErrMistake), errors.Is(err, web.ErrSetting), errors.Is(err, lock.ErrRefused),
+		Unusable(err) != nil, sqldb.Refusal(err) != "":
 		return Misconfigured
 	case ok && network.Op == "listen":
 		return Failure // An address of our own, not a database.
-	case errors.Is(err, ErrAbsent), errors.Is(err, sqldb.ErrPending), errors.Is(err, observer.ErrUnreachable), Passes(observer.ClassOf(err)), sqldb.Unavailable(err):
+	case errors.Is(err, ErrAbsent), errors.Is(err, sqldb.ErrPending), errors.Is(err, observer.ErrUnreachable), Passes(observer.ClassOf(err)), sqldb.Unavailable(err),
+		errors.As(err, &timeout) && timeout.Timeout():
 		return Unavailable
 	}
 	return Failure

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-github/v93/github"
+
+	"github.com/observerd/observerd/internal/lock"
 )
 
 // requestTimeout bounds a request whose caller allows for more.
@@ -154,13 +156,14 @@ func (s *issues) explained(err error) error {
 	case wait != "":
 		return fmt.Errorf("the server limits the token for another %s seconds; use fewer locks, or a longer heartbeat: %w", wait, err)
 	case status == http.StatusUnauthorized:
-		return fmt.Errorf("the server does not know the token (401); make another one: %w", err)
+		return fmt.Errorf("%w: the server does not know the token (401); make another one: %w", lock.ErrRefused, err)
 	case status == http.StatusForbidden && strings.Contains(text, "archived"):
-		return fmt.Errorf("the repository %s is archived; unarchive it, or name another: %w", s.Repository, err)
+		return fmt.Errorf("%w: the repository %s is archived; unarchive it, or name another: %w", lock.ErrRefused, s.Repository, err)
 	case status == http.StatusForbidden && strings.Contains(text, "locked"):
 		return fmt.Errorf("the conversation of the issue is locked; unlock it: %w", err)
 	case status == http.StatusForbidden:
-		return fmt.Errorf("the token may not do this in %s; give it contents: write and issues: write (a classic token: the scope repo), and its account the right to push: %w", s.Repository, err)
+		return fmt.Errorf("%w: the token may not do this in %s; give it contents: write and issues: write (a classic token: the scope repo), and its account the right to push: %w",
+			lock.ErrRefused, s.Repository, err)
 	case status == http.StatusNotFound:
 		return fmt.Errorf("%s has no such object, or the token may not see it; check repository, and give the token contents: write and issues: write: %w", s.Repository, err)
 	case status == http.StatusConflict && strings.Contains(text, "empty"):

@@ -148,7 +148,7 @@ func TestUnknownAccount(t *testing.T) {
 	}
 	p := open(t, kubelease.Options{Kubeconfig: path, Namespace: s.Namespace(t)})
 	_, err = p.Acquire(t.Context(), want("1"))
-	if err == nil || !strings.Contains(err.Error(), "the API server does not know the account (401)") || strings.Contains(err.Error(), "s3cret") {
+	if !errors.Is(err, lock.ErrRefused) || !strings.Contains(err.Error(), "the API server does not know the account (401)") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("acquire: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/record"
 )
 
@@ -171,13 +172,14 @@ func (l *leases) explained(verb string, err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server does not know the account (401); renew its token or certificate: %w", err)
+		return fmt.Errorf("%w: the API server does not know the account (401); renew its token or certificate: %w", lock.ErrRefused, err)
 	case apierrors.HasStatusCause(err, terminating):
 		return fmt.Errorf("the namespace %s is being deleted: %w", l.Namespace, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("the account may not %[1]s leases in the namespace %[2]s; grant the verb %[1]s on leases of coordination.k8s.io by a Role there: %[3]w", verb, l.Namespace, err)
+		return fmt.Errorf("%[4]w: the account may not %[1]s leases in the namespace %[2]s; grant the verb %[1]s on leases of coordination.k8s.io by a Role there: %[3]w",
+			verb, l.Namespace, err, lock.ErrRefused)
 	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
-		return fmt.Errorf("there is no namespace %s; create it, or set namespace: %w", l.Namespace, err)
+		return fmt.Errorf("%w: there is no namespace %s; create it, or set namespace: %w", lock.ErrRefused, l.Namespace, err)
 	}
 	return err
 }

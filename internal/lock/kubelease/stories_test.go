@@ -203,7 +203,7 @@ func probes(t *testing.T, s server) {
 		}
 	}
 	found := probe(t, func(o *kubelease.Settings) { o.Kubeconfig, o.Namespace = s.Kubeconfig(t, kubetest.Admin), "nowhere" })
-	if len(found) != 1 || !strings.HasPrefix(found[0], "there is no namespace nowhere") {
+	if len(found) != 1 || !strings.Contains(found[0], ": there is no namespace nowhere; create it") {
 		t.Errorf("without the namespace the probe finds %q", found)
 	}
 	p := open(t, kubelease.Options{Kubeconfig: s.Kubeconfig(t, kubetest.Admin), Namespace: namespace})

@@ -96,7 +96,7 @@ func TestKilledServerHasForgottenItsLocks(t *testing.T) {
 	p := open(t, redislock.Options{URL: s.URL()})
 	before := acquire(t, p, want("a"))
 	s.Kill(t)
-	fails(t, p, "refused")
+	fails(t, p, "refused; does the server run, and are host and port right in url?")
 	if got, err := p.Renew(t.Context(), []lock.Grant{before}); err == nil || slices.Contains(got, lock.Lost) || slices.Contains(got, lock.Renewed) {
 		t.Errorf("renewal without a server: %v, %v", got, err)
 	}
@@ -137,7 +137,7 @@ func TestPausedServerIsNoHolder(t *testing.T) {
 	p := open(t, redislock.Options{URL: s.URL()})
 	g := acquire(t, p, want("b"))
 	resume := s.Pause(t)
-	err := failure(t, p)
+	err := failure(t, p, "no answer in time", "are host and port right in url?")
 	resume()
 	if !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("error %v, want that the time was over", err)
@@ -248,7 +248,25 @@ func TestWrongPasswordIsNotRepeated(t *testing.T) {
 	s := redistest.Start(t, "--requirepass", "right")
 	fails(t, open(t, redislock.Options{URL: s.URL()}), "unauthenticated", "password-file")
 	fails(t, open(t, redislock.Options{URL: "redis://:secret1@" + s.Address()}), "WRONGPASS", "password-file")
-	fails(t, open(t, redislock.Options{URL: s.URL(), Password: "secret2"}), "WRONGPASS")
+	wrong := open(t, redislock.Options{URL: s.URL(), Password: "secret2"})
+	fails(t, wrong, "WRONGPASS")
+	for name, call := range map[string]func() error{
+		"acquire": func() error { _, err := wrong.Acquire(t.Context(), want("a")); return err },
+		"renew": func() error {
+			_, err := wrong.Renew(t.Context(), []lock.Grant{{Request: want("a"), Term: "x"}})
+			return err
+		},
+		"release": func() error { return wrong.Release(t.Context(), lock.Grant{Request: want("a"), Term: "x"}) },
+		"list":    func() error { _, err := wrong.Find(t.Context(), lock.Query{Region: "r", Limit: 1}); return err },
+		"find": func() error {
+			_, err := wrong.Find(t.Context(), lock.Query{Region: "r", Key: "a", Limit: 1})
+			return err
+		},
+	} {
+		if err := call(); !errors.Is(err, lock.ErrRefused) || !strings.Contains(err.Error(), "check the URL and password-file") {
+			t.Errorf("%s: error %v, want ErrRefused with what to correct", name, err)
+		}
+	}
 	p := open(t, redislock.Options{URL: "redis://:secret1@" + s.Address(), Password: "right"})
 	release(t, p, acquire(t, p, want("a")))
 	for _, url := range []string{"redis://:secret%zz@host", "http://:secret@host", "redis://:secret@host/x"} {

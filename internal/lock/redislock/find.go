@@ -39,7 +39,7 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 	for some := range slices.Chunk(names, scanned) {
 		answers, err := p.runAll(ctx, findScript, fn.Each(some, func(n name) call { return call{keys: n.keys} }))
 		if err != nil {
-			return nil, fmt.Errorf("find locks: %w", err)
+			return nil, fmt.Errorf("find locks: %w", explained(err))
 		}
 		for i, answer := range answers {
 			values, err := answer.StringSlice()

@@ -27,7 +27,7 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 	}
 	answers, err := p.runAll(ctx, renewScript, calls)
 	if err != nil {
-		return nil, fmt.Errorf("renew %d locks: %w", len(grants), err)
+		return nil, fmt.Errorf("renew %d locks: %w", len(grants), explained(err))
 	}
 	renewals := make([]lock.Renewal, len(grants))
 	for i, answer := range answers {

@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -177,31 +178,42 @@ func (p *Provider) Close() error {
 }
 
 // explained returns an error that says what to do about it, if that is known. It is
-// [lock.ErrBusy] where no connection was free.
+// [lock.ErrBusy] where no connection was free, [lock.ErrRefused] where the settings are wrong.
 func explained(err error) error {
+	var timeout net.Error
 	switch {
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return fmt.Errorf("%w: %w", lock.ErrBusy, err)
-	case !errors.As(err, new(redis.Error)):
-		return err
+	case errors.As(err, new(*net.DNSError)):
+		return fmt.Errorf("%w; is the host right in url?", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w; does the server run, and are host and port right in url?", err)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("no answer in time: %w; does the server run, and are host and port right in url?", err)
 	}
 	for code, advice := range map[string]string{
-		"READONLY":                            "this server is a replica; name the master, or its sentinels",
+		"READONLY":  "this server is a replica; name the master, or its sentinels",
+		"CROSSSLOT": "in a cluster the locks of a set need the same {tag} in their names",
+		"LOADING":   "this server reads its data; it answers soon",
+		"OOM":       "the memory of this server is full; raise maxmemory, or give locks a server of their own",
+		"WRONGTYPE": "another program has something else under this key; give the locks a region of their own",
+	} {
+		if redis.HasErrorPrefix(err, code) {
+			return fmt.Errorf("%w: %s", err, advice)
+		}
+	}
+	for code, advice := range map[string]string{
 		"NOAUTH":                              "a password is missing; set password-file",
 		"Protocol error: unauthenticated":     "a password is missing; set password-file",
 		"WRONGPASS":                           "the user or the password is wrong; check the URL and password-file",
 		"NOPERM":                              "the user may not do this; " + rightsAdvice,
 		"MOVED":                               "this server is one of a cluster; set cluster: true",
-		"CROSSSLOT":                           "in a cluster the locks of a set need the same {tag} in their names",
-		"LOADING":                             "this server reads its data; it answers soon",
-		"OOM":                                 "the memory of this server is full; raise maxmemory, or give locks a server of their own",
-		"WRONGTYPE":                           "another program has something else under this key; give the locks a region of their own",
 		"The user executing the script can't": "the user may not do this; " + rightsAdvice,
 		"ACL failure in script":               "the user may not do this; " + rightsAdvice,
 		"This instance has cluster support":   "this server is not one of a cluster; leave out cluster",
 	} {
 		if redis.HasErrorPrefix(err, code) {
-			return fmt.Errorf("%w: %s", err, advice)
+			return fmt.Errorf("%w: %w: %s", lock.ErrRefused, err, advice)
 		}
 	}
 	return err

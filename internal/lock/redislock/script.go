@@ -75,7 +75,12 @@ func runAll(ctx context.Context, client redis.UniversalClient, script *redis.Scr
 		for _, i := range which {
 			into[i] = run(pipe, calls[i])
 		}
-		_, _ = pipe.Exec(ctx) // Each command has its error.
+		_, err := pipe.Exec(ctx)
+		for _, i := range which { // Those for which there was no connection have no error of their own.
+			if into[i].Err() == nil && into[i].Val() == nil {
+				into[i].SetErr(err)
+			}
+		}
 	}
 	answers, all := make([]*redis.Cmd, len(calls)), fn.Indexes(len(calls))
 	send(func(pipe redis.Pipeliner, c call) *redis.Cmd { return script.EvalSha(ctx, pipe, c.keys, c.args...) }, all, answers)
