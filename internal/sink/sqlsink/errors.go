@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/pgsession"
 )
 
 // serverError is an error of the server or the driver, in words that hold no value of a
@@ -53,10 +55,8 @@ func explained(ctx context.Context, what string, err error) error {
 	case is:
 		text, refuses := worded(server)
 		return &serverError{text: what + ": " + text, err: err, refuses: refuses}
-	case errors.As(err, new(*pgconn.ConnectError)): // It has a line for each attempt, and no password.
-		return &serverError{text: what + ": " + strings.Join(strings.Fields(err.Error()), " "), err: err}
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", what, pgsession.WordSession(err, "url"))
 }
 
 // worded leaves the server's message out where it may hold a value: a constraint, a trigger

@@ -53,7 +53,8 @@ func TestProbe(t *testing.T) {
 		`ALTER TABLE obs_feed_event ALTER data TYPE jsonb, ADD team text NOT NULL, ADD note text, ADD kept int NOT NULL DEFAULT 1`), "public", false),
 		"? obs_feed_event.data is not json", "! obs_feed_event.team has no default")
 	probed(t, settings(t, pgtest.NewIn(t, "LATIN1"), "public", true), "? encoding of the database is LATIN1")
-	probed(t, settings(t, "postgres://nobody:"+canary+"@127.0.0.1:1/x", "public", false), "! refused")
+	probed(t, settings(t, "postgres://nobody:"+canary+"@127.0.0.1:1/x", "public", false),
+		"! connect: no session as nobody on database x at 127.0.0.1:1: connection refused; does the server run, and are host and port right in url?")
 	wrong, err := neturl.Parse(pgtest.NewRole(t, url))
 	if err != nil {
 		t.Fatal(err)
