@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -148,6 +149,9 @@ First find out why they differ: another cluster may feed this target, or the tar
 restored and lacks events that are in the log.`,
 		Example: `  observerd sinks adopt inbox --stream warehouse-orders --reason "INC-4711, the target was recreated"`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+		if err := operator.KnowsStream(ctx, id, stream); err != nil {
+			return false, "", err
+		}
 		question := fmt.Sprintf("Continue %s from the offset of %s, whatever the sink holds?", stream, id)
 		if err := observerCommands(c).confirm(ctx, yes, question); err != nil {
 			return false, "", err
@@ -155,8 +159,13 @@ restored and lacks events that are in the log.`,
 		changed, err := operator.AdoptSink(ctx, id, stream, by)
 		return changed, either(changed, "continues from the offset of "+stream, "was adopted already, and has stored nothing since"), err
 	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := takes(1, 1)(cmd, args); err != nil || stream != "" {
+			return err
+		}
+		return errors.New("--stream is missing; use the id of an observer")
+	}
 	cmd.Flags().StringVar(&stream, "stream", "", "the `stream`, which is the id of its observer")
-	_ = cmd.MarkFlagRequired("stream")
 	_ = cmd.RegisterFlagCompletionFunc("stream", c.completeObserver)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -2,13 +2,12 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/nearest"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // sink returns the sink of the configuration with that id.
@@ -16,7 +15,7 @@ func (op *Operator) sink(id string) (config.Sink, error) {
 	at := slices.IndexFunc(op.cfg.Sinks, func(s config.Sink) bool { return s.ID == id })
 	if at < 0 {
 		known := fn.Each(op.cfg.Sinks, func(s config.Sink) string { return s.ID })
-		return config.Sink{}, fmt.Errorf("there is no sink %q in the configuration; %s", id, nearest.Suggest(id, known))
+		return config.Sink{}, &wiring.UnknownIDError{What: "sink", ID: id, Known: known}
 	}
 	return op.cfg.Sinks[at], nil
 }
@@ -46,20 +45,28 @@ func (op *Operator) ResumeSink(ctx context.Context, id string, by By) (changed b
 	return op.db.Operations().ResumeSink(ctx, id, by)
 }
 
-// AdoptSink has a stream go on from the offset of a sink, whatever the sink holds of it. It
-// reports false where that is so already. The error is of a stream that the event log does
-// not have.
-func (op *Operator) AdoptSink(ctx context.Context, id, stream string, by By) (changed bool, err error) {
+// KnowsStream returns nil for a sink of the configuration and a stream of the event log, and an
+// [*wiring.UnknownIDError] for others.
+func (op *Operator) KnowsStream(ctx context.Context, id, stream string) error {
 	if err := op.onSink(ctx, id); err != nil {
-		return false, err
+		return err
 	}
 	streams, err := op.db.Streams().Statuses(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	known := fn.Each(streams, func(s lockdb.StreamStatus) string { return s.Stream })
 	if !slices.Contains(known, stream) {
-		return false, fmt.Errorf("the event log has no stream %q; %s", stream, nearest.Suggest(stream, known))
+		return &wiring.UnknownIDError{What: "stream", ID: stream, Known: known}
+	}
+	return nil
+}
+
+// AdoptSink has a stream go on from the offset of a sink, whatever the sink holds of it. It
+// reports false where that is so already. The error is that of KnowsStream.
+func (op *Operator) AdoptSink(ctx context.Context, id, stream string, by By) (changed bool, err error) {
+	if err := op.KnowsStream(ctx, id, stream); err != nil {
+		return false, err
 	}
 	return op.db.Operations().AdoptSink(ctx, id, stream, by)
 }
@@ -76,9 +83,9 @@ func (op *Operator) SinkSQL(id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, ok := s.Settings.(tabled)
-	if !ok {
-		return "", fmt.Errorf("sink %s is of type %s, which needs no tables", id, s.Type)
+	if t, ok := s.Settings.(tabled); ok {
+		return t.DDL(), nil
 	}
-	return t.DDL(), nil
+	with := slices.DeleteFunc(slices.Clone(op.cfg.Sinks), func(s config.Sink) bool { _, ok := s.Settings.(tabled); return !ok })
+	return "", &wiring.UnknownIDError{What: "sink with tables", ID: id, Known: fn.Each(with, func(s config.Sink) string { return s.ID })}
 }

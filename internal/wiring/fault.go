@@ -95,7 +95,7 @@ func (e *UnknownIDError) Error() string {
 		return fmt.Sprintf("%s; is it %s?", text, strings.Join(near, " or "))
 	}
 	if len(e.Known) == 0 {
-		return text + "; the configuration has none"
+		return text + "; there is none"
 	}
 	return fmt.Sprintf("%s; there is %s", text, strings.Join(e.Known, ", "))
 }
