@@ -174,6 +174,9 @@ func metadataOf(texts []string) (map[string]string, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("--metadata %q is not a name=value", text)
 		}
+		if _, twice := metadata[name]; twice {
+			return nil, fmt.Errorf("--metadata has two values for %s; leave one out", name)
+		}
 		metadata[name] = value
 	}
 	return metadata, nil

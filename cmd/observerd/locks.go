@@ -55,6 +55,9 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 		if f.Limit <= 0 {
 			return usageError{errors.New("--limit is not positive")}
 		}
+		if f.OlderThan < 0 {
+			return usageError{fmt.Errorf("--older-than %s is negative; use 10m, for example", f.OlderThan)}
+		}
 		cfg, _, err := c.loadConfig()
 		if err != nil {
 			return err
