@@ -51,10 +51,7 @@ func (s LockSystem) Find(ctx context.Context, f locks.Filter) (found []locks.Fou
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		closed := m.Close(ctx) // Where the time was over, it says that, too.
-		err = s.named(cmp.Or(err, closed))
-	}()
+	defer func() { closed := m.Close(ctx); err = s.named(cmp.Or(err, closed)) }() // Of a time that is over one says it.
 	return m.Find(ctx, f)
 }
 

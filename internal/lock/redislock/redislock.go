@@ -184,9 +184,7 @@ func explained(err error) error {
 	switch {
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return fmt.Errorf("%w: %w", lock.ErrBusy, err)
-	case errors.As(err, new(*net.DNSError)):
-		return fmt.Errorf("%w; is the host right in url?", err)
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.As(err, new(*net.DNSError)), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w; does the server run, and are host and port right in url?", err)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("no answer in time: %w; does the server run, and are host and port right in url?", err)
