@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -71,10 +72,10 @@ keep it out of the list of processes as well, name a file with --password-file.`
 func (r *initRun) run(cmd *cobra.Command) error {
 	o := r.options
 	o.Timeout = *r.timeout
-	if err := r.checkOut(); err != nil {
+	file, err := r.place()
+	if err != nil {
 		return err
 	}
-	var err error
 	if o.Password, err = passwordIn(o.PasswordFile); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (r *initRun) run(cmd *cobra.Command) error {
 			return err
 		}
 	default:
-		if err := writeOwn(o.Out, made.Text, r.force); err != nil {
+		if err := writeOwn(file, made.Text, r.force); err != nil {
 			return err
 		}
 	}
@@ -163,16 +164,30 @@ func age(now, then time.Time) string {
 	}
 }
 
-// checkOut refuses early: the look at a database may take a while.
-func (r *initRun) checkOut() error {
-	_, err := os.Lstat(r.options.Out)
+// place is the file that --out names, behind links. It refuses early: the look at a
+// database may take a while.
+func (r *initRun) place() (string, error) {
+	out := r.options.Out
+	info, err := os.Stat(out)
+	_, noFolder := os.Stat(filepath.Dir(out))
+	_, noLink := os.Readlink(out)
 	switch {
-	case r.options.Out == "" && r.force:
-		return usageError{errors.New("--force is for --out; name a file there")}
-	case r.options.Out != "" && err == nil && !r.force:
-		return exists(r.options.Out)
+	case out == "" && r.force:
+		return "", usageError{errors.New("--force is for --out; name a file there")}
+	case out == "":
+		return "", nil
+	case err == nil && !info.Mode().IsRegular():
+		return "", usageError{fmt.Errorf("--out: %s is no regular file; name one, or leave out --out to write to stdout", out)}
+	case err == nil && !r.force:
+		return "", exists(out)
+	case err == nil:
+		return filepath.EvalSymlinks(out)
+	case errors.Is(noFolder, fs.ErrNotExist):
+		return "", usageError{fmt.Errorf("--out: the folder %s does not exist; create it, or name a file in another", filepath.Dir(out))}
+	case noLink == nil:
+		return "", usageError{fmt.Errorf("--out: %s is a link to a place that does not exist; correct the link, or name another file", out)}
 	}
-	return nil
+	return out, nil
 }
 
 func exists(path string) error {

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -208,6 +211,46 @@ func checkExplained(t *testing.T, address, file string) {
 		if strings.Contains(stderr.String(), "2024") {
 			t.Errorf("a value is told:\n%s", stderr.String())
 		}
+	}
+}
+
+// TestInitOverwritesFilesAlone has --out name what is no file that can be written, and links.
+func TestInitOverwritesFilesAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	if _, err := opened(t, "sqlite", "file:"+at("shop.db")).Exec("CREATE TABLE orders (id INTEGER PRIMARY KEY)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(at("real"), []byte("old"), 0o600), syscall.Mkfifo(at("pipe"), 0o600),
+		os.Symlink("real", at("link")), os.Symlink("pipe", at("to-pipe")), os.Symlink("nothing", at("nowhere"))); err != nil {
+		t.Fatal(err)
+	}
+	call := func(name string, force bool) (int, string) {
+		var stdout, stderr bytes.Buffer
+		args := []string{"init", "sqlite:" + at("shop.db"), "--out", at(name), "--force=" + strconv.FormatBool(force)}
+		return run(t.Context(), args, nil, nil, &stdout, &stderr), stderr.String()
+	}
+	for name, want := range map[string]string{
+		"pipe": " is no regular file; name one, or leave out --out", "to-pipe": " is no regular file;", "": " is no regular file;",
+		"nowhere": " is a link to a place that does not exist; correct the link", "none/x": "the folder " + at("none") + " does not exist; create it",
+	} {
+		for _, force := range []bool{false, true} {
+			if code, said := call(name, force); code != exitUsage || !strings.Contains(said, want) || strings.Contains(said, "with --force") {
+				t.Errorf("%q, --force=%v: exit code %d, said %q", name, force, code, said)
+			}
+		}
+	}
+	if info, err := os.Lstat(at("pipe")); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("the pipe is %v, %v", info, err)
+	}
+	if code, said := call("link", false); code != exitUsage || !strings.Contains(said, "overwrite it with --force") {
+		t.Errorf("a link without --force: exit code %d, said %q", code, said)
+	}
+	code, said := call("link", true)
+	text, _ := os.ReadFile(at("real"))
+	if target, err := os.Readlink(at("link")); code != exitOK || target != "real" || !strings.Contains(string(text), "observers:") {
+		t.Errorf("a link: exit code %d, said %q; it leads to %q, %v, which has %q", code, said, target, err, text)
 	}
 }
 
