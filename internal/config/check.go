@@ -31,7 +31,7 @@ func (l *loader) check(cfg *Config) {
 func (l *loader) checkNode(cfg *Config) {
 	if cfg.Node.Name == "" {
 		name, err := os.Hostname()
-		if err != nil || name == "" {
+		if err != nil || name == "" || !utf8.ValidString(name) {
 			l.Reject("node.name", "the host has no readable name; use a name here")
 		}
 		cfg.Node.Name = name

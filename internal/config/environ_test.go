@@ -104,3 +104,25 @@ func TestEveryKeyHasItsVariable(t *testing.T) {
 		}
 	}
 }
+
+// TestNoKeyTakesWhatIsNoText sets each key that is not in a list to a byte that is no UTF-8,
+// which PostgreSQL refuses, by its variable and by a variable in the file.
+func TestNoKeyTakesWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	for _, key := range config.Keys(wiring.Kinds()) {
+		if strings.Contains(key.Name, "[]") || key.Unit == "file name" {
+			continue
+		}
+		name := strings.NewReplacer("<name>", "warehouse", "<type>", "order").Replace(key.Name)
+		if got := refuse(t, minimal, environ(config.EnvName(name)+"=a\xff")); !strings.HasPrefix(got, config.EnvName(name)+": ") || strings.Contains(got, "\n") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	const text = "cluster: {name: \"${NAME}\"}\nlocks: {region: \"${NAME}\", subjects: [\"${NAME}\"]}\n"
+	want := `config.yaml:1:17: name is not UTF-8; use printable text
+config.yaml:2:17: region is not UTF-8; use printable text
+config.yaml:2:39: subjects is not UTF-8; use printable text`
+	if got := refuse(t, text+minimal, environ("NAME=a\xff")); got != want {
+		t.Errorf("reported\n%s\nwant\n%s", got, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -93,6 +94,9 @@ func (d decoder) expanded(p place, written string) (text string, ok bool) {
 		return written, true
 	}
 	text, why := d.names.variables.expand(written, "")
+	if why == "" && !utf8.ValidString(text) { // A variable or a flag may hold any bytes, but databases take none of them.
+		why = p.key + " is not UTF-8; use printable text"
+	}
 	if why != "" {
 		d.Reject(p.at, why)
 		return "", false
