@@ -86,7 +86,12 @@ row into exactly one durable event. Any number of identical nodes share the work
 			}
 			return needsCommand(cmd, args)
 		},
-		PersistentPreRun:  func(cmd *cobra.Command, _ []string) { c.began, c.configGiven = true, cmd.Flags().Changed("config") },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			c.configGiven = cmd.Flags().Changed("config")
+			err := checkTexts(cmd, args)
+			c.began = err == nil
+			return err
+		},
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.Flags().BoolVar(&c.version, "version", false, "print the version, as 'observerd version' does")

@@ -50,3 +50,31 @@ func TestExitCodeOfAVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsAreText gives each kind of argument a byte that is no UTF-8. The database is
+// not there: what is refused is refused before it is asked.
+func TestArgumentsAreText(t *testing.T) {
+	t.Parallel()
+	const bad = "a\xff"
+	database := "--set=database.url=postgres://nobody@127.0.0.1:1/none?sslmode=disable"
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"a text":           {[]string{"dead", "list", "--key", bad}, exitUsage, "--key is not UTF-8; use printable text"},
+		"a text, repeated": {[]string{"locks", "ls", "--resource", "b", "--resource", bad}, exitUsage, "--resource is not UTF-8"},
+		"a setting":        {[]string{"audit", "--set", "node.name=" + bad}, exitUsage, "--set is not UTF-8"},
+		"an argument":      {[]string{"observers", "show", bad}, exitUsage, `argument "a\xff" is not UTF-8`},
+		"a URL":            {[]string{"init", "mysql://u:" + secret + bad + "@h/d"}, exitUsage, "argument a URL is not UTF-8"},
+		"a file":           {[]string{"audit", "--config", bad}, exitConfiguration, "the file does not exist"},
+		"a reason":         {[]string{"observers", "pause", "x", "--reason", bad}, exitUnavailable, "127.0.0.1"},
+		"a command":        {[]string{"exec", "--lock", "x", "--", bad}, exitNotFound, "command not found"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{test.args[0], database}, test.args[1:]...)
+		if code := run(t.Context(), args, nil, nil, &stdout, &stderr); code != test.code || !strings.Contains(stderr.String(), test.says) || strings.Contains(stderr.String(), secret) {
+			t.Errorf("%s: exit code %d, said %q", name, code, stderr.String())
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -35,6 +36,24 @@ func takes(least, most int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// checkTexts refuses what is not UTF-8, which databases do not take. Names of files may be any
+// bytes, and so may the words of a command, and who acts and why: the audit table has U+FFFD there.
+func checkTexts(cmd *cobra.Command, args []string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		kind, _ := pflag.UnquoteUsage(f)
+		free := kind == "file" || f.Name == "actor" || f.Name == "reason"
+		if !free && !utf8.ValidString(f.Value.String()) {
+			err = fmt.Errorf("--%s is not UTF-8; use printable text", f.Name)
+		}
+	})
+	for _, arg := range args {
+		if cmd.Name() != "exec" && !utf8.ValidString(arg) {
+			err = fmt.Errorf("argument %s is not UTF-8; use printable text", quoted(arg))
+		}
+	}
+	return err
 }
 
 // quoted is an argument as a message repeats it. A URL may hold a password.
