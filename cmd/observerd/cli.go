@@ -43,19 +43,22 @@ type cli struct {
 
 // run does what the arguments say and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{environ: environ, stdin: stdin, stdout: textWriter{stdout}, stderr: textWriter{stderr}}
+	out := &keptError{Writer: stdout}
+	c := &cli{environ: environ, stdin: stdin, stdout: textWriter{out}, stderr: textWriter{stderr}}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(c.stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagFault)
 	refuseStrangers(root)
 	command, err := root.ExecuteContextC(ctx)
-	if err == nil {
+	switch unsaid := err == nil || errors.As(err, new(saidError)); {
+	case out.err != nil && unsaid:
+		err = out.err
+	case err == nil:
 		return exitOK
-	}
-	if !c.began {
+	case !c.began:
 		err = usageError{err}
 	}
 	stopped := errors.Is(err, context.Canceled) || errors.As(err, new(signalError))

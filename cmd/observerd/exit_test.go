@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -77,4 +78,47 @@ func TestArgumentsAreText(t *testing.T) {
 			t.Errorf("%s: exit code %d, said %q", name, code, stderr.String())
 		}
 	}
+}
+
+// TestWhatCannotBePrinted runs commands of each kind with a stdout that is full, and with one
+// that has no reader.
+func TestWhatCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	text, err := os.ReadFile("testdata/config.yaml")
+	if err == nil {
+		err = os.WriteFile(folder+"/config.yaml", bytes.ReplaceAll(text, []byte("sqlite:"), []byte("sqlite:"+folder+"/")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(folder+"/var", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code := run(t.Context(), []string{"migrate", "up", "--config", folder + "/config.yaml"}, nil, nil, io.Discard, os.Stderr); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, words := range []string{
+		"version", "--version", "version -o json", "help", "help exit-codes", "completion bash", "validate --offline", "validate --offline -o json",
+		"migrate status", "migrate up", "doctor --watch 0", "doctor --watch 0 -o json", "status", "observers list", "audit", "locks ls", "observers show warehouse-orders",
+	} {
+		args := strings.Fields(words)
+		if args[0] != "help" {
+			args = append(args, "--config", folder+"/config.yaml")
+		}
+		for why, want := range map[syscall.Errno]int{syscall.ENOSPC: exitFailure, syscall.EPIPE: exitPipe} {
+			var stderr bytes.Buffer
+			code := run(t.Context(), args, nil, nil, full{why}, &stderr)
+			if said := strings.Contains(stderr.String(), "observerd: write /dev/stdout: no space left"); code != want || said != (why == syscall.ENOSPC) {
+				t.Errorf("%s: %v: exit code %d, said %q", words, why, code, stderr.String())
+			}
+		}
+	}
+}
+
+// full takes no text.
+type full struct{ why syscall.Errno }
+
+func (f full) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: f.why}
 }

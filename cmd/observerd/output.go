@@ -302,9 +302,24 @@ func (t jsonTerminal) Write(text []byte) (int, error) {
 // for what draws on a terminal itself.
 func asIs(w io.Writer) io.Writer {
 	if t, ok := w.(textWriter); ok {
-		return t.Writer
+		w = t.Writer
+	}
+	if k, ok := w.(*keptError); ok {
+		return k.Writer
 	}
 	return w
+}
+
+// keptError keeps the first error of a writer, for those who print without looking at it.
+type keptError struct {
+	io.Writer
+	err error
+}
+
+func (k *keptError) Write(text []byte) (int, error) {
+	n, err := k.Writer.Write(text)
+	k.err = cmp.Or(k.err, err)
+	return n, err
 }
 
 // escaped shows what a terminal would obey, or hide, as \u001b, \U000e0001 or \x9b:
