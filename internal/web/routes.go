@@ -30,9 +30,21 @@ func (s *Server) pages() *http.ServeMux {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Gatherer, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn), EnableOpenMetrics: true,
+		ErrorLog: scrapeLog{s.options.Logger}, EnableOpenMetrics: true,
 	}))
 	return mux
+}
+
+// scrapeLog logs at WARN what cannot be collected. That a client does not read is its own affair.
+type scrapeLog struct{ *slog.Logger }
+
+// Println implements [promhttp.Logger].
+func (l scrapeLog) Println(said ...any) {
+	text, level := strings.TrimSpace(fmt.Sprintln(said...)), slog.LevelDebug
+	if strings.HasPrefix(text, "error gathering") {
+		level = slog.LevelWarn
+	}
+	l.Log(context.Background(), level, text)
 }
 
 // headers keeps browsers from guessing the type of answers, framing and caching them.

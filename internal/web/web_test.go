@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -183,4 +185,68 @@ func TestPageBeginsWithTheVerdict(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
 	}
+}
+
+// TestMetricsThatNobodyReads has clients ask for metrics and hang up. Their own fault is
+// logged at DEBUG, a metric that cannot be collected at WARN.
+func TestMetricsThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	log, o := new(lines), options()
+	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	reg := prometheus.NewRegistry()
+	many := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "observerd_test", Help: "x"}, []string{"n"})
+	for n := range 5000 {
+		many.WithLabelValues(strconv.Itoa(n)).Set(1)
+	}
+	reg.MustRegister(many)
+	o.Gatherer = reg
+	s := start(t, o)
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), "error encoding"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("no write has failed:\n%s", log)
+		}
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 50))
+		if err = errors.Join(err, c.(*net.TCPConn).SetLinger(0), c.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(log.String(), "WARN") {
+		t.Errorf("a client that hangs up is worth a warning:\n%s", log)
+	}
+	reg.MustRegister(invalid{prometheus.NewDesc("observerd_broken", "x", nil, nil)})
+	plain(t, s).do("GET", "/metrics")
+	if !strings.Contains(log.String(), "level=WARN msg=\"error gathering metrics:") {
+		t.Errorf("a metric that cannot be collected is not worth a warning:\n%s", log)
+	}
+}
+
+// invalid is a metric that cannot be collected.
+type invalid struct{ desc *prometheus.Desc }
+
+func (i invalid) Describe(to chan<- *prometheus.Desc) { to <- i.desc }
+
+func (i invalid) Collect(to chan<- prometheus.Metric) {
+	to <- prometheus.NewInvalidMetric(i.desc, errors.New("broken"))
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
