@@ -321,6 +321,8 @@ func (a *api) refuses(t *testing.T) {
 		{"/api/v1/polls", "/api/v1/polls?limt=3", 400, "use limit"},
 		{"/api/v1/polls", "/api/v1/polls?limit=0", 400, "from 1 to 1000"},
 		{"/api/v1/polls", "/api/v1/polls?limit=1001", 400, "from 1 to 1000"},
+		{"/api/v1/polls", "/api/v1/polls?limit=%2B5", 400, "from 1 to 1000"},
+		{"/api/v1/polls", "/api/v1/polls?limit=05", 400, "from 1 to 1000"},
 		{"/api/v1/polls", "/api/v1/polls?limit=", 400, "empty or given twice"},
 		{"/api/v1/polls", "/api/v1/polls?limit=1&limit=2", 400, "empty or given twice"},
 		{"/api/v1/polls", "/api/v1/polls?observer=%zz", 400, "cannot be read"},

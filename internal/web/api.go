@@ -94,7 +94,7 @@ func parse(r *http.Request, parameters []string) (query, error) {
 		q.values[name] = given.Get(name)
 	}
 	if text, ok := q.values["limit"]; ok {
-		if q.limit, err = strconv.Atoi(text); err != nil || q.limit < 1 || q.limit > maxLimit {
+		if q.limit, err = strconv.Atoi(text); err != nil || q.limit < 1 || q.limit > maxLimit || strconv.Itoa(q.limit) != text {
 			return q, &InvalidError{"limit", fmt.Sprintf("%q is not a number from 1 to %d; use limit=%d", shortened(text), maxLimit, presetLimit)}
 		}
 	}

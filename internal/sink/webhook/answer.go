@@ -101,7 +101,7 @@ func named(code int) string { return strings.TrimSpace(fmt.Sprint(code, " ", htt
 // retryAfter reads the header in both of its forms; a date is one of the receiver's clock.
 func retryAfter(h http.Header, now time.Time) (after time.Duration, ok bool) {
 	text := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // Of more it is the most.
 		return min(time.Duration(seconds)*time.Second, longest), true
 	}
 	at, err := http.ParseTime(text)

@@ -398,6 +398,7 @@ func TestAnswersAreWeighed(t *testing.T) {
 		"too many":            {answer: answer{code: 429, header: http.Header{"Retry-After": {"7"}}}, want: "lower concurrency", after: 7 * time.Second},
 		"busy until":          {answer: answer{code: 503, header: http.Header{"Retry-After": {at(90 * time.Second)}}}, want: "503", after: 90 * time.Second},
 		"busy for ever":       {answer: answer{code: 503, header: http.Header{"Retry-After": {"99999999"}}}, want: "503", after: time.Hour},
+		"busy beyond time":    {answer: answer{code: 503, header: http.Header{"Retry-After": {"99999999999999999999"}}}, want: "503", after: time.Hour},
 		"busy by its clock":   {answer: answer{code: 503, header: http.Header{"Date": {at(time.Hour)}, "Retry-After": {at(time.Hour + time.Minute)}}}, want: "503", after: time.Minute},
 		"another clock":       {answer: answer{code: 400, header: http.Header{"Date": {at(-10 * time.Minute)}}}, want: "apart: set both by NTP"},
 		"gone":                {answer: answer{code: 410}, want: "gone for good"},
