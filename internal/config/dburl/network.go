@@ -55,6 +55,9 @@ func parseNetwork(text string, kind Kind) (URL, error) {
 	case !kind.HasDefaults && u.User.Username() == "":
 		return URL{}, errors.New("the URL names no user; use " + kind.Example)
 	}
+	if err := field.CheckPorts(u.Host); err != nil {
+		return URL{}, err
+	}
 	account, logon := accountOf(u, parameters, kind)
 	return URL{Secret: field.NewShown(text, redactURL(u, parameters, kind)), dialect: Dialect(kind.Scheme), account: account, logon: logon,
 		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil

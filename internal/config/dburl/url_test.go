@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -80,5 +81,23 @@ func TestURLWithoutSecrets(t *testing.T) {
 		if got != want || len(variables) != strings.Count(strings.ReplaceAll(want, "$${", ""), "${") {
 			t.Errorf("%s: %s, %q, want %s", text, got, variables, want)
 		}
+	}
+}
+
+// TestPlacesThatCannotBe are ports and paths that no database has.
+func TestPlacesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"postgres://u:hunter2@h:99999/d": "not from 1 to 65535", "postgres://u@h:5432,j:65536/d": "not from 1 to 65535", "mysql://u@h:0/d": "not from 1 to 65535",
+		"oracle://u@h:151521/d": "not from 1 to 65535", "sqlite:a\nb": "control characters", "sqlite:/a\x1b/b": "control characters",
+		"postgres://u@h:5432,j:65535,i:1/d": "", "sqlite:ä b.db": "",
+	} {
+		_, err := wiring.Kinds().Servers.ParseURL(text)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if err := new(field.URL).UnmarshalText([]byte("https://hooks.example.org:99999/x")); err == nil || !strings.Contains(err.Error(), "not from 1 to 65535") {
+		t.Errorf("a sink: %v", err)
 	}
 }
