@@ -53,7 +53,7 @@ back. To continue an interrupted backfill, run the command again without --from 
 	flags.BoolVar(&b.status, "status", false, "show the progress of the last backfill")
 	b.by = byFlags(cmd)
 	b.output = outputFlag(cmd)
-	b.timeout = cmd.Flags().Duration("timeout", 0, "stop after this time, to continue later; 0: never")
+	b.timeout = cmd.Flags().Duration("timeout", 0, "stop after this time with exit code 75, to continue later; 0: never")
 	return cmd
 }
 
@@ -110,6 +110,9 @@ func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin
 	done, err := operator.Backfill(ctx, o)
 	if done.State == "" {
 		return err
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = codeError{exitNotAcquired, fmt.Errorf("stopped after %s; the backfill continues when it is called again", *b.timeout)}
 	}
 	return errors.Join(err, b.line(*b.output, done, nil, "%s: backfill %s, %d rows read, %d events written", done.Observer, done.State, done.Rows, done.Events))
 }

@@ -124,12 +124,21 @@ func (c *cli) operate(ctx context.Context, timeout time.Duration, o admin.Operat
 		return err
 	}
 	defer func() { err = errors.Join(err, operator.Close()) }()
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
+	return within(ctx, timeout, func(ctx context.Context) error { return act(ctx, operator) })
+}
+
+// within bounds an act by --timeout, and says so where that has ended it; 0 bounds nothing.
+func within(ctx context.Context, timeout time.Duration, act func(context.Context) error) error {
+	if timeout == 0 {
+		return act(ctx)
 	}
-	return act(ctx, operator)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := act(bounded)
+	if bounded.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("--timeout %s is over; use a longer one if the database answers: %w", timeout, err)
+	}
+	return err
 }
 
 // operates lets a command act with an operator as [cli.operate] does.

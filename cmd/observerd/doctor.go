@@ -52,9 +52,11 @@ the Java nodes to see all of them.`,
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout+*watch)
-		defer cancel()
-		diagnosis, err := admin.Doctor(ctx, cfg, *watch)
+		var diagnosis admin.Diagnosis
+		err = within(cmd.Context(), *timeout+*watch, func(ctx context.Context) (err error) {
+			diagnosis, err = admin.Doctor(ctx, cfg, *watch)
+			return err
+		})
 		if err := answer(c.stdout, *output, diagnosis, err, func() error { return printDiagnosis(c.stdout, diagnosis) }); err != nil {
 			return err
 		}

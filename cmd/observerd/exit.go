@@ -47,7 +47,8 @@ func exitCodesTopic() *cobra.Command {
    69  a database cannot be reached, or has pending migrations; try again later
    75  'observerd exec' did not get the lock: another holds it; 'observerd locks
        steal' did not: who holds it has changed, or shares it with another;
-       'observerd locks release': no holder of the lock has that term
+       'observerd locks release': no holder of the lock has that term;
+       'observerd observers backfill' was stopped by --timeout, and can go on
    76  'observerd exec' has lost the lock while the command ran, or does not know
        whether it has: its release was not answered
    77  a right is missing: a folder that cannot be written, a file (also one that

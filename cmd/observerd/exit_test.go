@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestABrokenConnectionIsNoBrokenPipe tells a database that has hung up from a
@@ -121,4 +122,19 @@ type full struct{ why syscall.Errno }
 
 func (f full) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: f.why}
+}
+
+// TestTimeoutsAreNamed ends each kind of command by its own --timeout.
+func TestTimeoutsAreNamed(t *testing.T) {
+	t.Parallel()
+	database := "--set=database.url=" + pgtest.New(t)
+	for _, words := range []string{
+		"observers list", "observers pause x", "audit", "status", "dead list", "locks ls", "locks stats", "migrate status", "migrate up", "events tail", "doctor --watch 0",
+	} {
+		var stderr bytes.Buffer
+		args := append(strings.Fields(words), "--timeout", "1ns", database)
+		if code := run(t.Context(), args, nil, nil, io.Discard, &stderr); code != exitUnavailable || !strings.Contains(stderr.String(), "observerd: --timeout 1ns is over; use a longer one") {
+			t.Errorf("%s: exit code %d, said %q", words, code, stderr.String())
+		}
+	}
 }

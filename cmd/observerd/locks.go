@@ -81,7 +81,7 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 		if *watch {
 			return c.watch(cmd.Context(), *timeout, *output == formatText, list)
 		}
-		return within(cmd.Context(), *timeout, c.stdout, list)
+		return within(cmd.Context(), *timeout, func(ctx context.Context) error { return list(ctx, c.stdout) })
 	}
 	return cmd
 }
@@ -229,9 +229,7 @@ func (c lockCommands) asks(cmd *cobra.Command, limit time.Duration) func(act fun
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
-		defer cancel()
-		return act(ctx, c.lockSystem(cfg, *provider))
+		return within(cmd.Context(), *timeout, func(ctx context.Context) error { return act(ctx, c.lockSystem(cfg, *provider)) })
 	}
 }
 

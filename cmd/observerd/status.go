@@ -59,7 +59,7 @@ On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 			if *watch {
 				return c.watch(ctx, *timeout, *output == formatText, show)
 			}
-			return within(ctx, *timeout, c.stdout, show)
+			return within(ctx, *timeout, func(ctx context.Context) error { return show(ctx, c.stdout) })
 		})
 		if !*coded {
 			return err

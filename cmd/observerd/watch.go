@@ -37,7 +37,9 @@ func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, pri
 	}
 	defer screen.close()
 	for first := true; ; first = false {
-		err := screen.show(func(w io.Writer) error { return within(ctx, timeout, w, print) }, c.stderr, first)
+		err := screen.show(func(w io.Writer) error {
+			return within(ctx, timeout, func(ctx context.Context) error { return print(ctx, w) })
+		}, c.stderr, first)
 		if err != nil && (first || brokenPipe(err)) {
 			return err
 		}
@@ -51,12 +53,6 @@ func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, pri
 		case <-time.After(watchEvery):
 		}
 	}
-}
-
-func within(ctx context.Context, timeout time.Duration, w io.Writer, print func(ctx context.Context, w io.Writer) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return print(ctx, w)
 }
 
 // screen is where the texts of a watch go.
