@@ -71,6 +71,11 @@ func TestArgumentsAreText(t *testing.T) {
 		"a URL":            {[]string{"init", "mysql://u:" + secret + bad + "@h/d"}, exitUsage, "argument a URL is not UTF-8"},
 		"a file":           {[]string{"audit", "--config", bad}, exitConfiguration, "the file does not exist"},
 		"a reason":         {[]string{"observers", "pause", "x", "--reason", bad}, exitUnavailable, "127.0.0.1"},
+		"a long reason":    {[]string{"observers", "pause", "x", "--reason", strings.Repeat("x", 1001)}, exitUsage, "--reason is longer than 1000 bytes; shorten it"},
+		"a long actor":     {[]string{"sinks", "pause", "x", "--actor", strings.Repeat("x", 1001)}, exitUsage, "--actor is longer than 1000 bytes"},
+		"a path":           {[]string{"exec", "--lock", "x", "--", "/none/x"}, exitNotFound, `command not found: "/none/x"; correct its path: file does not exist`},
+		"a time in days":   {[]string{"observers", "pause", "x", "--for", "1d"}, exitUsage, "in h, m or s, such as 30s or 48h"},
+		"a time too long":  {[]string{"observers", "pause", "x", "--for", "999999999h"}, exitUsage, "below 2562047h"},
 		"a command":        {[]string{"exec", "--lock", "x", "--", bad}, exitNotFound, "command not found"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -69,7 +69,7 @@ func timeoutFlag(cmd *cobra.Command, preset time.Duration) *time.Duration {
 func positive(d *time.Duration) *checked {
 	return &checked{"duration", d.String(), func(text string) (err error) {
 		if *d, err = time.ParseDuration(text); err != nil || *d <= 0 {
-			return errors.New("use a time above 0, such as 30s")
+			return errors.New("use a time above 0 and below 2562047h, in h, m or s, such as 30s or 48h")
 		}
 		return nil
 	}}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,6 +60,8 @@ func Find(name string) error {
 		return nil
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("command %q cannot be executed; check its rights: %w", name, fs.ErrPermission)
+	case strings.Contains(name, "/") && errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("command not found: %q; correct its path: %w", name, fs.ErrNotExist)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("command not found: %q; use its path, or check PATH: %w", name, exec.ErrNotFound)
 	}
