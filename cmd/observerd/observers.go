@@ -229,7 +229,8 @@ do. With --forget they are not recognised: every row becomes an event
 again, as version 1 and under a new id. The event log does not change.
 
 With --keep-cursor the observer continues where it is: it accepts another query, or
-other columns of the source, and does not read earlier rows again.`,
+other columns of the source, and does not read earlier rows again. Rows that it has
+missed, as those of a database in whose place another one has answered, stay missed.`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		if o.Forget && o.KeepCursor {
 			return false, "", usageError{errors.New("--forget and --keep-cursor exclude each other")}

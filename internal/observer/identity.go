@@ -27,7 +27,7 @@ func (o origin) isReplaced(id string) (replaced bool, err error) {
 	}
 	if o.identities.isBack(id, known, o.at) {
 		return false, fmt.Errorf("%w: the one that has answered now was replaced less than an hour ago; "+
-			"use an address that leads to one of them, or run `observerd observers reset %s --keep-cursor` where it was moved back on purpose",
+			"use an address that leads to one of them, or run `observerd observers reset %s` where it was moved back on purpose, to read all rows again",
 			ErrSourcesAlternate, o.spec.Stream)
 	}
 	return true, nil

@@ -412,3 +412,45 @@ func TestRestoredSourceIsReadInSeveralPolls(t *testing.T) {
 	}
 	s.checkLog()
 }
+
+// The database was moved back on purpose. Meanwhile the other one answered, and the marks have
+// passed a row that this one was given: the reset that the error recommends finds it.
+func TestDatabaseThatWasMovedBackIsReadAgain(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.src.SetIdentity("db:1")
+	s.put(0, 5)
+	o := s.observer()
+	poll := func() (observer.Stats, error) { return o.Poll(t.Context(), s.src, s.db.Acquire()) }
+	if _, err := poll(); err != nil {
+		t.Fatal(err)
+	}
+	first := s.src.Rows()
+
+	s.src.SetIdentity("db:2")
+	s.src.Pass(10)
+	missed := observertest.At("missed", "a", s.src.Clock())
+	s.src.Pass(10)
+	s.put(5, 5)
+	for range 2 {
+		if _, err := poll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "the marks have passed the row", s.db.Cursor(stream).Low > missed.Cursor, true)
+
+	s.src.SetIdentity("db:1")
+	s.src.Restore(append(first, missed))
+	_, err := poll()
+	if !errors.Is(err, observer.ErrSourcesAlternate) {
+		t.Fatalf("got %v", err)
+	}
+	equal(t, "what to run", strings.Contains(err.Error(), "`observerd observers reset orders`"), true)
+	before := len(s.story())
+	s.db.Reset(stream)
+	if _, err := poll(); err != nil {
+		t.Fatal(err)
+	}
+	equalList(t, "events", s.story()[before:], "missed new 1")
+	s.checkLog()
+}
