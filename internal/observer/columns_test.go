@@ -1,11 +1,13 @@
 package observer_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
 )
 
 func columns(pairs ...string) []observer.Column {
@@ -32,7 +34,6 @@ func TestColumnsOfTheSourceChange(t *testing.T) {
 		kept    bool // What was remembered is remembered.
 	}{
 		"nothing":             {after: before, kept: true},
-		"the order":           {after: columns("qty", "integer", "id", "text"), kept: true},
 		"added":               {after: columns("id", "text", "qty", "integer", "note", "text")},
 		"removed":             {after: columns("id", "text"), refused: []string{`column "qty" (integer) is missing`}},
 		"retyped":             {after: columns("id", "text", "qty", "text"), refused: []string{`column "qty" was integer and is text`}},
@@ -74,6 +75,43 @@ func TestColumnsOfTheSourceChange(t *testing.T) {
 			equal(t, "events", len(s.story()), 10)
 		})
 	}
+}
+
+// A stream that has no order of its members yet, as after an upgrade, reads them as the source
+// has them, and in that order from then on.
+func TestStreamKeepsTheOrderOfItsMembers(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.src.SetColumns(columns("qty", "integer", "id", "text")...)
+	s.put(0, 5)
+	s.poll()
+	asked := func() string {
+		src := &orderOf{Source: s.src}
+		if _, err := s.observer().Poll(t.Context(), src, s.db.Acquire()); err != nil {
+			t.Fatal(err)
+		}
+		return src.order
+	}
+	const order = `["qty","id"]`
+	equal(t, "the second poll", asked(), order)
+	s.db.Reset(stream)
+	equal(t, "after a reset", asked(), order)
+	s.setMarks(func(m *observer.Marks) { m.Order = "" })
+	equal(t, "of an earlier version", asked(), "")
+	equal(t, "once a poll was made", asked(), order)
+	equal(t, "after the rows were forgotten", s.db.Cursor(stream).Marks.Reset(true, true).Order, "")
+}
+
+// orderOf notes the order that reads ask for.
+type orderOf struct {
+	*observertest.Source
+	order string
+}
+
+// Read implements [observer.Source].
+func (s *orderOf) Read(ctx context.Context, q observer.Query, r observer.Range) (observer.Rows, error) {
+	s.order = q.Order
+	return s.Source.Read(ctx, q, r)
 }
 
 // An added column is remembered although no row has changed, so that its

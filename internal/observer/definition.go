@@ -242,9 +242,8 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn, full bool) error {
 		found.Text = strings.Join(changes, ", ")
 		return j.refuse(ErrColumnsChanged, found, advice)
 	}
-	if len(before) != len(now) || slices.ContainsFunc(before, func(c Column) bool { return !slices.Contains(now, c) }) { // In whatever order.
-		j.next.Marks.Columns = found.Columns
-	}
+	j.next.Marks.Columns = found.Columns
+	j.next.Marks.Order = encode(fn.Each(now, func(c Column) string { return c.Name }))
 	if full || before == nil {
 		j.next.Marks.FullColumns = ""
 		if len(j.spec.Query.Columns) == 0 {

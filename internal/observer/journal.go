@@ -93,15 +93,16 @@ func (j *journal) revert() error {
 	was := j.next
 	err := j.goOnFrom(j.cursor)
 	j.next.Fingerprint, j.next.Definition = was.Fingerprint, was.Definition
-	j.next.Marks.Identity, j.next.Marks.Columns, j.next.Marks.FullColumns = was.Marks.Identity, was.Marks.Columns, was.Marks.FullColumns
+	j.next.Marks.Identity, j.next.Marks.Order = was.Marks.Identity, was.Marks.Order
+	j.next.Marks.Columns, j.next.Marks.FullColumns = was.Marks.Columns, was.Marks.FullColumns
 	j.quiet, j.committed = 0, time.Now()
 	return err
 }
 
-// query is the observer's, with the form of the stream.
+// query is the observer's, with the form of the stream and the order of its members.
 func (j *journal) query() Query {
 	q := j.spec.Query
-	q.Form = j.next.Marks.Form
+	q.Form, q.Order = j.next.Marks.Form, j.next.Marks.Order
 	return q
 }
 

@@ -19,6 +19,9 @@ type Marks struct {
 	// FullColumns are those with which all rows were read last, or are being read; empty for
 	// unknown, and where the configuration names them.
 	FullColumns string `json:"full_columns"`
+	// Order are the names of the columns in the order in which rows have their members, of
+	// which the hashes are: a source may list them in another later. Empty for unknown.
+	Order string `json:"order"`
 	// RereadAt is when the rows above the low-water mark were read last; zero
 	// for never. Between two such readings polls begin at Newest.
 	RereadAt time.Time `json:"reread_at"`
@@ -69,9 +72,14 @@ func (m Marks) Reset(rewind, forget bool) Marks {
 		m.RereadAt = time.Time{}
 	}
 	if forget {
-		m.KeyForm, m.FollowedFrom = "", ""
+		m.KeyForm, m.FollowedFrom, m.Order = "", "", ""
 	}
 	return m
+}
+
+// DecodeOrder returns the names in [Marks.Order].
+func DecodeOrder(text string) ([]string, error) {
+	return decode[[]string](text, "order of the columns")
 }
 
 // encode writes what the cursor remembers as text.

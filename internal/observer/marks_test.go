@@ -12,7 +12,7 @@ func TestMarksAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	for _, m := range []observer.Marks{
 		{},
-		{Identity: "db:1", Columns: `[["id","int"]]`, FullColumns: `[["id","text"]]`, RereadAt: observertest.Time(7), Form: "a \"form\"", KeyForm: "<k>", FollowedFrom: "日本"},
+		{Identity: "db:1", Columns: `[["id","int"]]`, FullColumns: `[["id","text"]]`, Order: `["id"]`, RereadAt: observertest.Time(7), Form: "a \"form\"", KeyForm: "<k>", FollowedFrom: "日本"},
 	} {
 		got, err := observer.DecodeMarks(m.Encode())
 		equal(t, "error", err, nil)

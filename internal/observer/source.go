@@ -47,6 +47,9 @@ type Query struct {
 	MaxRowBytes int
 	// Form is that of the stream's timestamps, see [Horizon.Form]; empty for unknown.
 	Form string
+	// Order is the order of the members of the data, see [Marks.Order]; columns that are not
+	// among them follow. Empty for that of Columns, or of the source.
+	Order string
 	// Redact says what becomes of columns before their values leave the source. One of the
 	// key can be hashed alone, and Timestamp is not among them.
 	Redact map[string]Redaction

@@ -63,6 +63,9 @@ func Select(q observer.Query, columns []Column, in string) (Selection, error) {
 	if len(q.Columns) == 0 {
 		s.Columns = slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return c.Redact == observer.RedactDrop })
 	}
+	if err := s.sort(q.Order); err != nil {
+		return Selection{}, err
+	}
 	s.Data = len(s.Columns)
 	for _, name := range q.Key {
 		i, err := s.add(name, columns, in)
@@ -76,6 +79,17 @@ func Select(q observer.Query, columns []Column, in string) (Selection, error) {
 	}
 	s.Timestamp, err = s.add(q.Timestamp, columns, in)
 	return s, err
+}
+
+// sort puts the columns in the order of a stream, those that are new to it last.
+func (s *Selection) sort(order string) error {
+	names, err := observer.DecodeOrder(order)
+	places := make(map[string]int, len(names))
+	for i, name := range names {
+		places[name] = i - len(names)
+	}
+	slices.SortStableFunc(s.Columns, func(a, b Column) int { return places[a.Name] - places[b.Name] })
+	return err
 }
 
 // redacted returns the columns with what becomes of them.

@@ -67,6 +67,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"polls: odd rows cost no other row":             oddOnes,
 		"polls: schemas change at random":               changedSchemas,
 		"polls: a column of all rows is accepted":       addedColumn,
+		"polls: columns come in another order":          otherColumnOrder,
 		"polls: statements end among equal timestamps":  cutTies,
 		"polls: rows updated while they are read":       updatedWhileRead,
 		"polls: all rows are read by several":           generations,

@@ -216,3 +216,53 @@ func addedColumn(t *testing.T, f Fixture) {
 		t.Errorf("%d events, want two of each of 30 rows and one of each of 20", n)
 	}
 }
+
+// otherColumnOrder makes the table anew with its columns in another order, in which no value
+// differs: it makes no event, also behind a column that was added and after a reset.
+func otherColumnOrder(t *testing.T, f Fixture) {
+	create := func(columns string) {
+		f.exec("CREATE TABLE goods (" + columns + ")")
+		for i := range 15 {
+			f.exec(fmt.Sprintf("INSERT INTO goods (order_id, status, updated_at) VALUES (%d, 'a', '%s')", i+1, second(i)))
+		}
+	}
+	const id, status, stamp = "order_id {integer} PRIMARY KEY", "status {text}", "updated_at {timestamp} NOT NULL"
+	create(id + ", " + status + ", " + stamp)
+	all, named, timeline := f.polls(observer.DetectSnapshot), f.polls(observer.DetectSnapshot), f.polls(observer.DetectChange)
+	named.spec.Query.Columns = []string{"status", "updated_at"}
+	for _, p := range []*polls{all, named, timeline} {
+		p.spec.Query.Table = "goods"
+	}
+	poll := func(what string, perRow int) {
+		for name, p := range map[string]*polls{"all columns": all, "named columns": named, "by timestamp": timeline} {
+			p.poll(t)
+			want := 15 * perRow
+			if p == named {
+				want = 15
+			}
+			if n := len(p.db.Events("orders")); n != want {
+				t.Errorf("%s, %s: %d events, want %d", what, name, n, want)
+			}
+		}
+	}
+	poll("the first poll", 1)
+	f.exec("DROP TABLE goods")
+	create(stamp + ", " + status + ", " + id)
+	named.spec.Query.Columns = []string{"updated_at", "status"}
+	timeline.db.Reset("orders")
+	all.db.Reset("orders")
+	poll("another order", 1)
+
+	f.exec("DROP TABLE goods")
+	create("carrier {text}, " + id + ", " + status + ", " + stamp)
+	if _, err := all.try(t.Context()); !errors.Is(err, observer.ErrColumnsChanged) {
+		t.Fatalf("an added column: %v", err)
+	}
+	all.db.Accept("orders")
+	timeline.db.Reset("orders")
+	poll("an added column", 2)
+	f.exec("DROP TABLE goods")
+	create(stamp + ", " + id + ", carrier {text}, " + status)
+	timeline.db.Reset("orders")
+	poll("an added column elsewhere", 2)
+}
