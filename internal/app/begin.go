@@ -149,13 +149,18 @@ var errNoAnswer = errors.New("the coordination database does not answer")
 // answers. Others of the URL may be down.
 var errNoPrimary = errors.New("the coordination database is unavailable: a standby answers, and no primary accepts the node")
 
+// errNoHeartbeat is the answer of readiness where the database can be read alone.
+var errNoHeartbeat = errors.New("the coordination database did not take the last heartbeat of this node; is its disk full? The log says why")
+
 // ready is asked by /readyz. Its errors are for everyone.
 func (a *App) ready(ctx context.Context) error {
 	now := a.now()
 	err := now.waiting
 	switch {
 	case now.began:
-		err = a.db.Ready(ctx)
+		if err = a.db.Ready(ctx); err == nil && a.parts.schedule.Waiting() {
+			return errNoHeartbeat
+		}
 	case err == nil:
 		return errStarting
 	}

@@ -79,7 +79,7 @@ func (a *App) Doing() string {
 	case !now.began:
 		return "Starting: reading the coordination database"
 	case a.parts.schedule.Waiting():
-		return "Waits for the coordination database, which does not answer"
+		return "Waits for the coordination database, which does not answer or refuses writes; see the log"
 	case !closed(a.Polling()):
 		return "Starting: asks the coordination database for its time"
 	case !a.parts.enabled:

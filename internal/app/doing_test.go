@@ -82,3 +82,25 @@ func TestDoingOfANodeThatIsSwitchedOff(t *testing.T) {
 	})
 	eventually(t, doing(node, "Switched off"))
 }
+
+// TestReadinessOfANodeWhoseHeartbeatIsRefused has a database that answers and cannot be written,
+// as with a full disk.
+func TestReadinessOfANodeWhoseHeartbeatIsRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		node := p.start(t)
+		ready(t, node)
+		db := p.beside(t)
+		refuse, accept := `CREATE TRIGGER no_beat BEFORE UPDATE ON obs_node BEGIN SELECT RAISE(FAIL, 'full'); END`, `DROP TRIGGER no_beat`
+		if !strings.HasPrefix(p.config.Database.URL.Reveal(), "sqlite:") {
+			refuse, accept = `ALTER TABLE obs_node ADD CONSTRAINT no_beat CHECK (false) NOT VALID`, `ALTER TABLE obs_node DROP CONSTRAINT no_beat`
+		}
+		run(t, db, refuse)
+		says(t, node, "/readyz", "the coordination database did not take the last heartbeat of this node; is its disk full?")
+		if said := node.Doing(); !strings.Contains(said, "which does not answer or refuses writes") {
+			t.Error(said)
+		}
+		run(t, db, accept)
+		ready(t, node)
+	})
+}

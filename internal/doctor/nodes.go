@@ -14,12 +14,13 @@ import (
 // nodes checks which nodes are alive.
 func nodes(x *input, f *findings) {
 	alive, gone := x.alive()
-	if len(gone) > 0 {
+	if len(gone) > 0 && !x.Server.Standby && x.Server.Settings["default_transaction_read_only"] != "on" { // Else they may live and not show it.
 		f.add(Note, fmt.Sprintf("%s within the last minute: %s", status.Plural(len(gone), "node has died", "nodes have died"), strings.Join(gone, ", ")),
 			"They count as neither alive nor at work. The others have taken their locks.", "Find out why, unless you know: the end of their logs, and the kernel's log of the host (out of memory).")
 	}
 	if len(alive) == 0 {
-		f.add(Warning, "no node of observerd is alive", "Nothing is polled and nothing delivered by observerd.", "Start one with 'observerd run', if this is not the moment before the first.")
+		f.add(Warning, "no node of observerd has written its heartbeat within the last minute", "None is alive, or the database refuses writes: nothing is polled and nothing delivered.",
+			"Start one with 'observerd run'. If one runs, its log says why it cannot write: is the disk of the database full?")
 		return
 	}
 	working := x.working()

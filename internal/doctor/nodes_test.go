@@ -134,7 +134,7 @@ func TestKilledNodesAreNotAtWork(t *testing.T) {
 func TestNodesThatDiffer(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *subject) {
-		says(t, p.examine(t, 0), "nodes", doctor.Warning, "no node of observerd is alive")
+		says(t, p.examine(t, 0), "nodes", doctor.Warning, "no node of observerd has written its heartbeat")
 		db := p.observerd(t)
 		off := member("canary")
 		off.Types, off.ConfigHash = nil, "dddddddddddd"

@@ -107,6 +107,25 @@ func TestSettingsOfTheDatabase(t *testing.T) {
 	says(t, found, "server", doctor.Note, "default_transaction_isolation is serializable")
 }
 
+// TestNodesOfAServerThatIsReadOnlyMayLive has a node that cannot show that it lives.
+func TestNodesOfAServerThatIsReadOnlyMayLive(t *testing.T) {
+	t.Parallel()
+	p := postgres(t, springSix)
+	p.migrate(t)
+	p.begin(t, "a")()
+	const died = "has died within the last minute"
+	waittest.Eventually(t, time.Minute, func() error {
+		if text := printed(p.examine(t, 0)); !strings.Contains(text, died) {
+			return errors.New(text)
+		}
+		return nil
+	})
+	p.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+	if text := printed(p.examine(t, 0)); strings.Contains(text, died) || !strings.Contains(text, "default_transaction_read_only is on") {
+		t.Error(text)
+	}
+}
+
 // TestRights looks with the eyes of roles that have too much and too little.
 func TestRights(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,7 @@ func (s *Scheduler) noteBegun() {
 	s.beginOnce.Do(func() { close(s.begun) })
 }
 
-// Waiting reports whether the coordination database does not answer, so that turns
+// Waiting reports whether the coordination database does not answer or refuses writes, so that turns
 // wait for it. It has the result of the last heartbeat: a type whose turn has met
 // the outage may not look again before its next turn, in an hour perhaps.
 func (s *Scheduler) Waiting() bool { return s.outages.lasts(heartbeatLoop) }

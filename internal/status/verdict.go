@@ -98,7 +98,7 @@ func (r Report) nodesNeed() (all []Attention) {
 	}
 	switch {
 	case len(versions) == 0:
-		all = append(all, Attention{Level: LevelFailing, What: "cluster", Since: last, Why: "no node is alive: nothing is polled or delivered",
+		all = append(all, Attention{Level: LevelFailing, What: "cluster", Since: last, Why: "no node has written its heartbeat: none is alive, or the database refuses writes (is its disk full?); nothing is polled or delivered",
 			Command: "systemctl status observerd", Runbook: "ObserverdNoLockAcquired"})
 	case len(versions) > 1:
 		all = append(all, Attention{Level: LevelDegraded, What: "cluster", Since: begun, Why: "its nodes have different versions", Command: "observerd doctor", Runbook: "ObserverdVersionsDiffer"})

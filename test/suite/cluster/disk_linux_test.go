@@ -41,7 +41,7 @@ func TestFullDisk(t *testing.T) {
 				if d.Log.Count("SQLITE_FULL")+d.Log.Count("disk is full")+d.Log.Count("disk I/O error") == 0 {
 					return errNothingYet
 				}
-				return d.answers(t, "/healthz", 200)
+				return errors.Join(d.answers(t, "/healthz", 200), d.answers(t, "/readyz", 503))
 			})
 			log, err := h.memory.logged(t)
 			if err = errors.Join(err, disorder(log)); err != nil {
