@@ -15,15 +15,15 @@ import (
 const indexesSQL = `
 SELECT *
 FROM information_schema.statistics
-WHERE table_schema %s AND table_name %s AND index_type = 'BTREE'
+WHERE table_schema %s AND table_name %s
 ORDER BY table_name, index_name, seq_in_index`
 
 type index struct {
 	name    string
 	unique  bool
 	columns []string // "" for an expression
-	// ordered says that the columns are indexed whole and ascending, and that the
-	// server may use the index.
+	// ordered says that the columns are indexed whole and ascending, in a tree, and that
+	// the server may use the index.
 	ordered bool
 }
 
@@ -135,7 +135,7 @@ func indexesOf(found result) map[string][]index {
 		}
 		i := &indexes[len(indexes)-1]
 		i.columns = append(i.columns, cells["column_name"])
-		i.ordered = i.ordered && cells["collation"] == "A" && cells["sub_part"] == "" && cells["expression"] == "" &&
+		i.ordered = i.ordered && cells["index_type"] == "BTREE" && cells["collation"] == "A" && cells["sub_part"] == "" && cells["expression"] == "" &&
 			cells["comment"] != "disabled" && cells["ignored"] != "YES" && cells["is_visible"] != "NO"
 		all[table] = indexes
 	}

@@ -169,6 +169,10 @@ func TestKeyOrder(t *testing.T) {
 	if sourcetest.OrdersByKey(t, s, observer.Query{Table: "t", Key: []string{"k"}}) {
 		t.Error("an index serves that is disabled")
 	}
+	exec(t, writer, "CREATE OR REPLACE TABLE t (k int, PRIMARY KEY (k) USING HASH) ENGINE = MEMORY")
+	if key, err := s.PrimaryKey(t.Context(), observer.Query{Table: "t"}); err != nil || !slices.Equal(key, []string{"k"}) {
+		t.Errorf("of a primary key that is hashed: %q, %v", key, err)
+	}
 }
 
 // The server may sort by the beginning of a long text, so no read goes on from one

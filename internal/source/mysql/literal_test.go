@@ -53,16 +53,17 @@ func TestIndexesOf(t *testing.T) {
 		return row
 	}
 	found := result{
-		columns: []string{"TABLE_NAME", "INDEX_NAME", "NON_UNIQUE", "COLUMN_NAME", "COLLATION", "SUB_PART", "IS_VISIBLE", "EXPRESSION"},
+		columns: []string{"TABLE_NAME", "INDEX_NAME", "NON_UNIQUE", "COLUMN_NAME", "COLLATION", "SUB_PART", "IS_VISIBLE", "EXPRESSION", "INDEX_TYPE"},
 		rows: [][][]byte{
-			text("orders", "PRIMARY", "0", "a", "A", "", "YES", ""),
-			text("orders", "PRIMARY", "0", "b", "A", "", "YES", ""),
-			text("orders", "hidden", "1", "a", "A", "", "NO", ""),
-			text("orders", "lower", "1", "", "A", "", "YES", "lower(`a`)"),
-			text("others", "PRIMARY", "0", "a", "A", "", "YES", ""),
+			text("orders", "PRIMARY", "0", "a", "A", "", "YES", "", "BTREE"),
+			text("orders", "PRIMARY", "0", "b", "A", "", "YES", "", "BTREE"),
+			text("orders", "hidden", "1", "a", "A", "", "NO", "", "BTREE"),
+			text("orders", "lower", "1", "", "A", "", "YES", "lower(`a`)", "BTREE"),
+			text("orders", "scattered", "0", "a", "A", "", "YES", "", "HASH"),
+			text("others", "PRIMARY", "0", "a", "A", "", "YES", "", "BTREE"),
 		},
 	}
-	if got := indexesOf(found); len(got["orders"]) != 3 || len(got["others"]) != 1 {
+	if got := indexesOf(found); len(got["orders"]) != 4 || len(got["others"]) != 1 {
 		t.Errorf("indexes %+v", got)
 	}
 	for i, got := range indexesOf(found)["orders"] {
@@ -70,6 +71,7 @@ func TestIndexesOf(t *testing.T) {
 			{name: "PRIMARY", unique: true, columns: []string{"a", "b"}, ordered: true},
 			{name: "hidden", columns: []string{"a"}},
 			{name: "lower", columns: []string{""}},
+			{name: "scattered", unique: true, columns: []string{"a"}},
 		}[i]
 		if got.name != want.name || got.unique != want.unique || got.ordered != want.ordered || !slices.Equal(got.columns, want.columns) {
 			t.Errorf("index %+v, want %+v", got, want)
