@@ -235,7 +235,7 @@ func ago(now, then time.Time) string {
 	if then.IsZero() {
 		return "never"
 	}
-	return span(now.Sub(then)) + " ago"
+	return span(max(0, now.Sub(then))) + " ago" // The clocks of hosts differ.
 }
 
 // until words how long after now a time is.

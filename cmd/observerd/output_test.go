@@ -8,6 +8,15 @@ import (
 	"github.com/observerd/observerd/locks"
 )
 
+// TestAgoOfAClockThatIsAhead has a time of a host whose clock is a little ahead.
+func TestAgoOfAClockThatIsAhead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	if got := ago(now, now.Add(2*time.Millisecond)); got != "0 ms ago" {
+		t.Error(got)
+	}
+}
+
 // TestOneLine has texts that others have written: of each a terminal shows all,
 // and obeys nothing.
 func TestOneLine(t *testing.T) {

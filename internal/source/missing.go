@@ -107,7 +107,7 @@ func (e *MissingError) Error() string {
 // three, and none that differ in more than half of its letters.
 func Nearest(name string, names []string) []string {
 	distance := func(n string) int { return nearest.Distance(strings.ToLower(name), strings.ToLower(n)) }
-	near := fn.Only(names, func(n string) bool { return distance(n) <= max(2, len(name)/2) })
+	near := fn.Only(names, func(n string) bool { return distance(n) <= max(1, len(name)/2) })
 	slices.SortStableFunc(near, func(a, b string) int { return distance(a) - distance(b) })
 	return near[:min(len(near), maxNearest)]
 }

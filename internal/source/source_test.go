@@ -21,10 +21,10 @@ func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	names := []string{"orders", "order_lines", "inventory", "wes_tasks", "ORDERS_OLD"}
+	names := []string{"orders", "order_lines", "inventory", "wes_tasks", "ORDERS_OLD", "ts2", "id", "v"}
 	for name, want := range map[string][]string{
 		"ordres": {"orders"}, "Orders": {"orders"}, "order_line": {"order_lines", "orders", "ORDERS_OLD"},
-		"inventroy": {"inventory"}, "x": nil, "zzzzzzzz": nil,
+		"inventroy": {"inventory"}, "ts": {"ts2"}, "xyz": nil, "zzzzzzzz": nil,
 	} {
 		if got := source.Nearest(name, names); !slices.Equal(got, want) {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)

@@ -36,7 +36,8 @@ func (b *breaker) allow() error {
 	now := time.Now()
 	if left := b.until.Sub(now); left > 0 {
 		return &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf(
-			"%w: not tried again for %v, after %d failures, the last: %w", observer.ErrUnreachable, left.Round(time.Second), b.failures, b.last)}
+			"%w: not tried again for %v, failures in a row: %d, the last: %w",
+			observer.ErrUnreachable, max(time.Second, left.Round(time.Second)), b.failures, b.last)}
 	}
 	// The first caller tries; the others wait for the outcome.
 	b.until = now.Add(leastOpen)
