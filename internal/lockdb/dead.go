@@ -35,12 +35,8 @@ const deadFresh = 24 * 60 * 60
 // Buried implements [observer.Store].
 func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
 	keys := fn.Each(dead, func(d observer.Dead) string { return hex.EncodeToString(deadDigest(d)) })
-	list, err := s.db.List(keys)
-	if err != nil {
-		return nil, err
-	}
 	found := make(map[string]observer.Burial, len(dead))
-	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Store.Buried, func(scan func(...any) error) error {
+	err := s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Store.Buried, func(scan func(...any) error) error {
 		var digest []byte
 		var refused, fresh bool
 		err := scan(&digest, &refused, &fresh)
@@ -53,7 +49,7 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 			found[hex.EncodeToString(digest)] = observer.Buried
 		}
 		return err
-	}, c.Stream, list, deadFresh)
+	}, c.Stream, s.db.List(keys), deadFresh)
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +81,10 @@ type DeadFilter struct {
 
 // Dead returns the records of poison rows, those that were met last first.
 func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) {
-	ids, err := t.db.List(numbers(f.IDs))
-	if err != nil {
-		return nil, err
-	}
-	streams, err := t.db.List(f.Streams)
-	if err != nil {
-		return nil, err
-	}
 	return sqldb.All(ctx, t.db, "read the poison rows", t.sql.SQL().Dead.Dead,
 		func(scan sqldb.Scan, d *DeadRow) error {
 			return scan(&d.ID, &d.Stream, &d.Key, &d.Reason, &d.Refused, sqldb.ScanTime(&d.FirstAt), sqldb.ScanTime(&d.LastAt), &d.Raw)
-		}, len(f.IDs) == 0, ids, len(f.Streams) == 0, streams, f.Key, f.Since.Seconds(), f.Raw, cmp.Or(f.Limit, math.MaxInt32))
+		}, len(f.IDs) == 0, t.db.List(numbers(f.IDs)), len(f.Streams) == 0, t.db.List(f.Streams), f.Key, f.Since.Seconds(), f.Raw, cmp.Or(f.Limit, math.MaxInt32))
 }
 
 // DropDead removes records of a stream for an operator, and returns how many there were.
@@ -108,12 +96,8 @@ func (t *Operations) DropDead(ctx context.Context, ids []int64, act Act) (droppe
 // stream's type: a poll that met one again would have kept the record. The error is
 // lock.ErrFenced when the lease has ended.
 func (t *Operations) SettleDead(ctx context.Context, g lock.Grant, stream string, ids []int64) error {
-	list, err := t.db.List(numbers(ids))
-	if err != nil {
-		return err
-	}
 	return t.db.InTx(ctx, "remove poison rows of "+stream, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, list); err != nil {
+		if _, err := tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, t.db.List(numbers(ids))); err != nil {
 			return err
 		}
 		err := tx.QueryRowContext(ctx, t.sql.SQL().Dead.SettleDead, fencedArgs(g)...).Scan(new(int))

@@ -263,10 +263,7 @@ const mostCounted = 10_000
 // those of the regions in first come first. total is how many there are, counted up to
 // [mostCounted].
 func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []HeldLock, total int64, err error) {
-	regions, err := l.db.List(append([]string{""}, first...))
-	if err != nil {
-		return nil, 0, err
-	}
+	regions := l.db.List(append([]string{""}, first...))
 	locks, err = sqldb.All(ctx, l.db, "read the locks", l.sql.SQL().Lease.Locks,
 		func(scan sqldb.Scan, h *HeldLock) error {
 			var term, name, node sql.NullString

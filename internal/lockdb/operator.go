@@ -177,12 +177,8 @@ func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 // polled can be paused too. A pause of before is made longer, and never shorter: it is
 // somebody else's. Pause reports false when that one lasts as long.
 func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time.Duration) (changed bool, err error) {
-	list, err := t.db.List([]string{stream})
-	if err != nil {
-		return false, err
-	}
 	err = t.db.InTx(ctx, "pause "+stream, func(tx *sql.Tx) error {
-		if err := endPauses(ctx, tx, t.sql.SQL(), by.Actor, list); err != nil {
+		if err := endPauses(ctx, tx, t.sql.SQL(), by.Actor, t.db.List([]string{stream})); err != nil {
 			return err
 		}
 		n, err := sqldb.Affected(tx.ExecContext(ctx, t.sql.SQL().Pause.Pause, stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))

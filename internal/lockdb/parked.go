@@ -42,18 +42,10 @@ type ParkedFilter struct {
 
 // Parked returns parked events, sink by sink, stream by stream, in their order.
 func (t *Operations) Parked(ctx context.Context, f ParkedFilter) ([]ParkedEvent, error) {
-	var lists [3]any
-	for i, texts := range [][]string{numbers(f.Numbers), f.Sinks, f.Streams} {
-		list, err := t.db.List(texts)
-		if err != nil {
-			return nil, err
-		}
-		lists[i] = list
-	}
 	return sqldb.All(ctx, t.db, "read the parked events", t.sql.SQL().Parked.Parked,
 		func(scan sqldb.Scan, p *ParkedEvent) error {
 			return scan(&p.Number, &p.Sink, &p.Stream, &p.Seq, &p.Event, &p.Key, &p.Reason, sqldb.ScanTime(&p.ParkedAt), &p.Retry, &p.Data)
-		}, len(f.Numbers) == 0, lists[0], len(f.Sinks) == 0, lists[1], len(f.Streams) == 0, lists[2],
+		}, len(f.Numbers) == 0, t.db.List(numbers(f.Numbers)), len(f.Sinks) == 0, t.db.List(f.Sinks), len(f.Streams) == 0, t.db.List(f.Streams),
 		f.Key, f.Since.Seconds(), f.Data, cmp.Or(f.Limit, math.MaxInt32))
 }
 
@@ -71,12 +63,8 @@ func (t *Operations) DropParked(ctx context.Context, numbers []int64, act Act) (
 
 // onRecords runs a statement on records of the act's subject, and notes the act if there were any.
 func (t *Operations) onRecords(ctx context.Context, text string, ids []int64, act Act) (n int64, err error) {
-	list, err := t.db.List(numbers(ids))
-	if err != nil {
-		return 0, err
-	}
 	err = t.db.InTx(ctx, act.Action+" of "+act.Subject, func(tx *sql.Tx) error {
-		if n, err = sqldb.Affected(tx.ExecContext(ctx, text, act.Subject, list)); err != nil || n == 0 {
+		if n, err = sqldb.Affected(tx.ExecContext(ctx, text, act.Subject, t.db.List(numbers(ids)))); err != nil || n == 0 {
 			return err
 		}
 		return audit(ctx, tx, t.sql.SQL(), act)

@@ -55,10 +55,7 @@ func TestLocksAreReadByKey(t *testing.T) {
 		 SELECT g, 'LOCKS', g, g, g, 'a', 'lock:exclusive:page:writing:' || g, 1000, now(), '', '' FROM generate_series(1, 20000) g`,
 		`ANALYZE int_lock, obs_lock`,
 	)
-	regions, err := db.db.List([]string{"", "DEFAULT"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	regions := db.db.List([]string{"", "DEFAULT"})
 	if p := explain(t, db, locksSQL, regions, 200, mostCounted); strings.Count(p, "Seq Scan on") > 1 { // the one that counts
 		t.Errorf("the locks of the status are read by\n%s", p)
 	}
@@ -142,10 +139,7 @@ func TestRecordsAreFoundByNumber(t *testing.T) {
 			if _, err := db.db.Main.ExecContext(t.Context(), db.db.Rendering().SQL(tc.fill)); err != nil {
 				t.Fatal(err)
 			}
-			list, err := db.db.List([]string{"7", "70", "700"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := db.db.List([]string{"7", "70", "700"})
 			if p := planOf(t, db, tc.explain+deadTexts.DeleteDead, "orders", list); !strings.Contains(p, tc.want) {
 				t.Errorf("records are removed as\n%s", p)
 			}

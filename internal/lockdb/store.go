@@ -99,11 +99,7 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	if len(missing) == 0 {
 		return known.rows, nil
 	}
-	list, err := s.db.List(missing)
-	if err != nil {
-		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
-	}
-	return known.rows, s.observed(ctx, c, s.sql.SQL().Store.Observed, known.note, list)
+	return known.rows, s.observed(ctx, c, s.sql.SQL().Store.Observed, known.note, s.db.List(missing))
 }
 
 // rangeLeast is how many keys that ascend are first looked for in the range between the first

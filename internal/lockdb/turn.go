@@ -80,10 +80,7 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 // missing from the result. A pause whose time is over is cleared before TurnAndStreams returns,
 // so that the commits of a poll are accepted.
 func (t *Turns) TurnAndStreams(ctx context.Context, typ string, ids []string) (last turn.State, found map[string]turn.Stream, err error) {
-	list, err := t.db.List(ids)
-	if err != nil {
-		return last, nil, fmt.Errorf("read the turns of observers: %w", err)
-	}
+	list := t.db.List(ids)
 	found, over := make(map[string]turn.Stream, len(ids)), false
 	err = t.db.Query(ctx, "read the turns of observers", t.sql.SQL().Turn.Streams,
 		func(scan func(...any) error) error {

@@ -14,21 +14,17 @@ import (
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // findArgs returns the arguments of a search.
-func (p *Provider) findArgs(q lock.Query) ([]any, error) {
-	parts, err := p.db.List(fn.Each(q.Parts, func(part string) string { return "%:" + likeEscaper.Replace(part) + ":%" }))
+func (p *Provider) findArgs(q lock.Query) []any {
+	parts := p.db.List(fn.Each(q.Parts, func(part string) string { return "%:" + likeEscaper.Replace(part) + ":%" }))
 	row := ""
 	if q.Key != "" {
 		row = lockdb.RowKey(q.Key)
 	}
-	return []any{q.Region, q.Node, q.After.Row, q.After.Term, q.Limit, row, q.OlderThan.Seconds(), q.Expired, parts}, err
+	return []any{q.Region, q.Node, q.After.Row, q.After.Term, q.Limit, row, q.OlderThan.Seconds(), q.Expired, parts}
 }
 
 // Find implements [lock.Finder].
 func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
-	args, err := p.findArgs(q)
-	if err != nil {
-		return nil, err
-	}
 	return sqldb.All(ctx, p.db, "find locks", p.sql.SQL().Find, func(scan sqldb.Scan, h *lock.Held) error {
 		var mode string
 		var ttl int64
@@ -42,5 +38,5 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 		h.Key, h.Region, h.Mode, h.TTL = h.Name, q.Region, lock.Mode(mode), time.Duration(ttl)*time.Millisecond
 		h.Age, h.Left = now.Sub(acquired), h.TTL-now.Sub(touched)
 		return err
-	}, args...)
+	}, p.findArgs(q)...)
 }

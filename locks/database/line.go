@@ -25,10 +25,7 @@ func (p *Provider) Wait(ctx context.Context, requests []lock.Request) (turns []l
 
 // Leave implements [lock.Line].
 func (p *Provider) Leave(ctx context.Context, requests []lock.Request) error {
-	list, err := p.db.List(fn.Each(requests, func(r lock.Request) string { return r.Place.ID }))
-	if err != nil {
-		return err
-	}
+	list := p.db.List(fn.Each(requests, func(r lock.Request) string { return r.Place.ID }))
 	if _, err := p.db.Acquire.ExecContext(ctx, p.sql.SQL().LeaveLine, list); err != nil {
 		return fmt.Errorf("leave the line of %d locks: %w", len(requests), err)
 	}

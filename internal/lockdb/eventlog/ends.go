@@ -200,12 +200,8 @@ func (l *Log) at(ctx context.Context, positions []events.Position) ([]found, err
 	for _, p := range positions {
 		columns[0], columns[1] = append(columns[0], p.Stream), append(columns[1], strconv.FormatInt(p.Seq, 10))
 	}
-	args, err := l.lists(columns[:])
-	if err != nil {
-		return nil, err
-	}
 	return sqldb.All(ctx, l.db, "compare the ends of the streams", l.sql.SQL().Ends,
-		func(scan sqldb.Scan, f *found) error { return scan(&f.last, &f.id) }, args...)
+		func(scan sqldb.Scan, f *found) error { return scan(&f.last, &f.id) }, l.lists(columns[:])...)
 }
 
 // goneBack returns the streams that are not as they were known, by name.
@@ -241,11 +237,7 @@ func (l *Log) noteBack(ctx context.Context, back []wentBack) (news int64, err er
 	for _, b := range back {
 		columns[0], columns[1], columns[2] = append(columns[0], b.stream), append(columns[1], b.detail), append(columns[2], b.what)
 	}
-	lists, err := l.lists(columns)
-	if err != nil {
-		return 0, err
-	}
-	return l.db.Exec(ctx, "note that the event log went back", l.sql.SQL().NoteBack, append([]any{l.opts.Node, ActWentBack}, lists...)...)
+	return l.db.Exec(ctx, "note that the event log went back", l.sql.SQL().NoteBack, append([]any{l.opts.Node, ActWentBack}, l.lists(columns)...)...)
 }
 
 // Delivered notes the last event that a sink holds, as one that was kept over a

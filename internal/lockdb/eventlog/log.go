@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
 )
@@ -71,11 +72,7 @@ func (l *Log) Read(ctx context.Context, ranges []events.Range, bytes int) (batch
 		columns[1] = append(columns[1], strconv.FormatInt(r.After, 10))
 		columns[2] = append(columns[2], strconv.FormatInt(r.Last, 10))
 	}
-	args, err := l.lists(columns[:])
-	if err != nil {
-		return nil, "", err
-	}
-	return l.read(ctx, ranges[0].Stream, n, bytes, l.sql.SQL().Read, args...)
+	return l.read(ctx, ranges[0].Stream, n, bytes, l.sql.SQL().Read, l.lists(columns[:])...)
 }
 
 // afterBytes bounds what one After holds in memory, beyond its last event.
@@ -140,17 +137,7 @@ func (l *Log) events(ctx context.Context, what string, n int64, bytes int, text 
 }
 
 // lists makes each column of texts one parameter.
-func (l *Log) lists(columns [][]string) ([]any, error) {
-	args := make([]any, len(columns))
-	for i, c := range columns {
-		list, err := l.db.List(c)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = list
-	}
-	return args, nil
-}
+func (l *Log) lists(columns [][]string) []any { return fn.Each(columns, l.db.List) }
 
 // Before returns a sequence behind which the events of a stream begin that were logged at
 // that time or later; last is that of its last event. A binary search reads few events,
@@ -243,11 +230,7 @@ func (l *Log) Move(ctx context.Context, sink string, steps []events.Step, epoch 
 		}
 	}
 	if len(begin) > 0 {
-		list, err := l.db.List(begin)
-		if err != nil {
-			return err
-		}
-		if _, err := l.db.Exec(ctx, "make offsets of sink "+sink, l.sql.SQL().Begin, sink, epoch, list); err != nil {
+		if _, err := l.db.Exec(ctx, "make offsets of sink "+sink, l.sql.SQL().Begin, sink, epoch, l.db.List(begin)); err != nil {
 			return err
 		}
 	}
@@ -281,11 +264,7 @@ func (l *Log) move(ctx context.Context, sink string, steps []events.Step, epoch 
 			columns[i] = append(columns[i], text)
 		}
 	}
-	lists, err := l.lists(columns[:])
-	if err != nil {
-		return 0, err
-	}
-	args := append([]any{sink, epoch}, lists...)
+	args := append([]any{sink, epoch}, l.lists(columns[:])...)
 	if parked := parkedOf(steps); len(parked[0]) > 0 {
 		return l.moveAndPark(ctx, sink, len(steps), args, parked)
 	}

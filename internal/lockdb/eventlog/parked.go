@@ -29,17 +29,13 @@ var errNotMoved = errors.New("not all offsets have moved")
 // moveAndPark moves so many offsets past events that it parks in the same transaction, and
 // returns how many have moved: all, or none.
 func (l *Log) moveAndPark(ctx context.Context, sink string, offsets int, move []any, parked [][]string) (moved int64, err error) {
-	lists, err := l.lists(parked)
-	if err != nil {
-		return 0, err
-	}
 	err = l.db.InTx(ctx, "park events of sink "+sink, func(tx *sql.Tx) error {
 		n, err := sqldb.Affected(tx.ExecContext(ctx, l.sql.SQL().Move, move...))
 		if err == nil && n < int64(offsets) {
 			err = errNotMoved
 		}
 		if err == nil {
-			_, err = tx.ExecContext(ctx, l.sql.SQL().Park, append([]any{sink}, lists...)...)
+			_, err = tx.ExecContext(ctx, l.sql.SQL().Park, append([]any{sink}, l.lists(parked)...)...)
 		}
 		return err
 	})
@@ -65,10 +61,7 @@ func (l *Log) Retries(ctx context.Context, sink string, limit, bytes int) ([]eve
 
 // Unpark implements [events.Log].
 func (l *Log) Unpark(ctx context.Context, sink string, delivered []events.Event, epoch int64) error {
-	list, err := l.db.List(fn.Each(delivered, func(e events.Event) string { return e.ID.String() }))
-	if err != nil {
-		return err
-	}
+	list := l.db.List(fn.Each(delivered, func(e events.Event) string { return e.ID.String() }))
 	return l.endRetry(ctx, sink, epoch, l.sql.SQL().Unpark, sink, epoch, list)
 }
 

@@ -106,7 +106,7 @@ func NewPresence(db *sqldb.DB, bootID string) Presence {
 }
 
 // regionList is the parameter of Look: leases without a region are ours too.
-func regionList(db *sqldb.DB, regions []string) (any, error) {
+func regionList(db *sqldb.DB, regions []string) any {
 	return db.List(append([]string{""}, regions...))
 }
 

@@ -118,15 +118,11 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	present := make(map[string]bool)
 	self, shown := "", make(map[string]bool)
 	own := strconv.FormatUint(uint64(advisoryKey(p.bootID)), 10)
-	list, err := regionList(p.db, regions)
-	if err != nil {
-		return snapshot{}, err
-	}
 	text, resting := p.sql.SQL().Look, time.Now().Before(p.restsUntil)
 	if resting {
 		text = p.sql.SQL().LookAtRows
 	}
-	rows, _ := p.conn.Query(ctx, text, pgx.QueryExecModeCacheStatement, list) // The error comes with the rows.
+	rows, _ := p.conn.Query(ctx, text, pgx.QueryExecModeCacheStatement, regionList(p.db, regions)) // The error comes with the rows.
 	defer rows.Close()
 	for rows.Next() {
 		err := s.add(rows.Scan, func(kind, key, pid string) error {

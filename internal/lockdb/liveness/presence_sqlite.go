@@ -69,13 +69,9 @@ func (p *filePresence) look(ctx context.Context, regions []string) (snapshot, er
 		return snapshot{}, errors.New("look who is alive: the file that shows this node was removed")
 	}
 	var s snapshot
-	list, err := regionList(p.db, regions)
-	if err != nil {
-		return snapshot{}, err
-	}
-	err = p.db.Query(ctx, "look who is alive", p.sql.SQL().Look, func(scan func(...any) error) error {
+	err := p.db.Query(ctx, "look who is alive", p.sql.SQL().Look, func(scan func(...any) error) error {
 		return s.add(scan, func(kind, _, _ string) error { return fmt.Errorf("unexpected row %q", kind) })
-	}, list)
+	}, regionList(p.db, regions))
 	if err != nil {
 		return snapshot{}, err
 	}

@@ -126,7 +126,7 @@ func (db *DB) Close() error {
 }
 
 // List makes texts one parameter, for the tokens {among $n} and {numbered $n}.
-func (db *DB) List(texts []string) (any, error) { return db.dialect.list(texts) }
+func (db *DB) List(texts []string) any { return db.dialect.list(texts) }
 
 // Now returns the database's clock.
 func (db *DB) Now(ctx context.Context) (time.Time, error) {
