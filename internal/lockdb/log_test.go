@@ -65,8 +65,8 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 		if err != nil || len(part) != 1 || part[0].Seq != 4 {
 			t.Errorf("read after 3: %+v, %v", part, err)
 		}
-		offsets, err := log.Offsets(ctx)
-		if err != nil || len(offsets) != 2 || offsets[0].Acknowledged != 3 || offsets[0].Oldest.IsZero() || !offsets[1].Oldest.IsZero() {
+		offsets, err := log.Offsets(ctx, time.Now())
+		if err != nil || len(offsets) != 2 || offsets[0].Offset != 3 || offsets[0].Lag == 0 || offsets[1].Lag != 0 {
 			t.Errorf("offsets: %+v, %v", offsets, err)
 		}
 		if err := settle(t, log, "file", "orders", 5, 7); err != nil {
@@ -175,14 +175,14 @@ func TestFormerRelayCannotTouchANewStream(t *testing.T) {
 // settle reads what the sink lacks up to seq, and acknowledges it.
 func settle(t *testing.T, log *eventlog.Log, sink, stream string, seq, epoch int64) error {
 	t.Helper()
-	offsets, err := log.Offsets(t.Context())
+	offsets, err := log.Offsets(t.Context(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var after int64
 	for _, o := range offsets {
-		if o.Sink == sink && o.Stream == stream && o.Acknowledged < seq {
-			after = o.Acknowledged
+		if o.Sink == sink && o.Stream == stream && o.Offset < seq {
+			after = o.Offset
 		}
 	}
 	batch, err := log.After(t.Context(), stream, after, int(seq-after))
@@ -273,9 +273,9 @@ func TestWhyASinkFails(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := func(reason string) eventlog.Offset {
+		want := func(reason string) status.Sink {
 			t.Helper()
-			offsets, err := log.Offsets(t.Context())
+			offsets, err := log.Offsets(t.Context(), time.Now())
 			if err != nil || len(offsets) != 1 || offsets[0].LastError != reason || offsets[0].FailedAt.IsZero() != (reason == "") {
 				t.Fatalf("%+v, %v, want %q", offsets, err, reason)
 			}

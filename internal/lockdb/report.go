@@ -138,15 +138,8 @@ func (r *reporter) recent(ctx context.Context) error {
 	return err
 }
 
-func (r *reporter) sinks(ctx context.Context) error {
-	offsets, err := r.db.Log().Offsets(ctx)
-	for _, o := range offsets {
-		s := status.Sink{Sink: o.Sink, Stream: o.Stream, Offset: o.Acknowledged, Last: o.Last, LastError: o.LastError, FailedNode: o.FailedNode, FailedAt: o.FailedAt, Pause: o.Pause}
-		if !o.Oldest.IsZero() {
-			s.Lag = r.At.Sub(o.Oldest)
-		}
-		r.Sinks = append(r.Sinks, s)
-	}
+func (r *reporter) sinks(ctx context.Context) (err error) {
+	r.Sinks, err = r.db.Log().Offsets(ctx, r.At)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -169,7 +170,7 @@ func TestOperatorsOfSinks(t *testing.T) {
 				paused(want)
 			}
 		}
-		offsets, err := log.Offsets(ctx)
+		offsets, err := log.Offsets(ctx, time.Now())
 		if err != nil || len(offsets) != 1 || offsets[0].Pause == nil || offsets[0].Pause.Reason != "410 Gone" {
 			t.Errorf("%+v, %v", offsets, err)
 		}

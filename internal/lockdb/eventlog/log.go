@@ -355,33 +355,20 @@ func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
 	return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrLogChanged)
 }
 
-// Offset is how far a sink has stored a stream.
-type Offset struct {
-	Sink, Stream string
-	// Acknowledged is the last sequence that the sink has stored, Last the
-	// last one of the stream.
-	Acknowledged, Last int64
-	// Oldest is when the first event that the sink has not stored was logged;
-	// zero when it has stored all.
-	Oldest time.Time
-	// LastError is why the sink stores nothing, on FailedNode since FailedAt; empty when
-	// the last attempt went well.
-	LastError, FailedNode string
-	FailedAt              time.Time
-	// Pause is set while the sink is paused.
-	Pause *status.Pause
-}
-
 // Offsets returns the position, in every stream, of every sink that a relay has
-// ever fed.
-func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
+// ever fed. now is the database's clock.
+func (l *Log) Offsets(ctx context.Context, now time.Time) ([]status.Sink, error) {
 	return sqldb.All(ctx, l.db, "read the offsets of sinks", l.sql.SQL().Offsets,
-		func(scan sqldb.Scan, o *Offset) error {
+		func(scan sqldb.Scan, s *status.Sink) error {
 			var p status.Pause
-			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt),
+			var oldest time.Time
+			err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last, sqldb.ScanTime(&oldest), &s.LastError, &s.FailedNode, sqldb.ScanTime(&s.FailedAt),
 				sqldb.ScanTime(&p.At), &p.By, &p.Reason)
+			if !oldest.IsZero() {
+				s.Lag = now.Sub(oldest)
+			}
 			if !p.At.IsZero() {
-				o.Pause = &p
+				s.Pause = &p
 			}
 			return err
 		})
