@@ -278,7 +278,7 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 			case now.Term:
 				ok = about(l.Left, requestTTL) && l.Ahead == 0
 			case java:
-				ok = l.Left == 0 && l.Node == "" && about(l.Ahead, 3*time.Hour)
+				ok = l.Left == 0 && l.Holder == "" && about(l.Ahead, 3*time.Hour)
 			}
 			if !ok {
 				t.Errorf("%s is shown with %s left and %s ahead", l.Key, l.Left, l.Ahead)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // Leases grants exclusive locks in INT_LOCK, of keys that are locked in no other mode. It is
@@ -228,32 +230,9 @@ func Capabilities(backend string) lock.Capabilities {
 	return c
 }
 
-// HeldLock is a row of INT_LOCK as a person wants to see it.
-type HeldLock struct {
-	Key, Region, Term string
-	// Name, Node and Fence are empty for a holder that is not ours.
-	Name, Node string
-	Fence      int64
-	// Holders is how many share the lock; 0 when nobody does. Node is empty then.
-	Holders int
-	// Descriptor is what it is held for, empty where that is not said, and Waiting how many
-	// wait for it.
-	Descriptor string
-	Waiting    int64
-	// Acquired is zero for a holder that is not ours.
-	Acquired time.Time
-	// Touched is when the lease was acquired or last renewed.
-	Touched time.Time
-	// Left is how long it still runs; 0 or less when it has expired. It is only
-	// known of our own holders.
-	Left time.Duration
-	// Ahead is how far Touched lies ahead of the database's clock, where that is
-	// more than a clock may be off: the database's has gone back, or that of a
-	// foreign holder is wrong. A row of ours is dated anew when another wants the lock.
-	Ahead time.Duration
-}
-
-// tolerable is how far the clock of a foreign holder may be off unsaid.
+// tolerable is how far the clock of a foreign holder may be off unsaid. A row that lies further
+// ahead of the database's clock says that this has gone back, or that the other one is wrong. One
+// of ours is dated anew when another wants the lock.
 const tolerable = 2 * time.Second
 
 // mostCounted bounds how many locks are counted.
@@ -262,21 +241,30 @@ const mostCounted = 10_000
 // Locks returns rows of INT_LOCK, sorted by region and key, at most as many as limit says:
 // those of the regions in first come first. total is how many there are, counted up to
 // [mostCounted].
-func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []HeldLock, total int64, err error) {
+func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []status.Lock, total int64, err error) {
 	regions := l.db.List(append([]string{""}, first...))
 	locks, err = sqldb.All(ctx, l.db, "read the locks", l.sql.SQL().Lease.Locks,
-		func(scan sqldb.Scan, h *HeldLock) error {
+		func(scan sqldb.Scan, l *status.Lock) error {
 			var term, name, node sql.NullString
 			var fence, ttl sql.NullInt64
-			var now time.Time
-			err := scan(&h.Key, &h.Region, &term, sqldb.ScanTime(&h.Touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl, sqldb.ScanTime(&h.Acquired), &h.Descriptor, &h.Waiting, &h.Holders, &total)
-			h.Key, h.Term = sqldb.Unpadded(h.Key), sqldb.Unpadded(term.String)
-			h.Name, h.Node, h.Fence = name.String, node.String, fence.Int64
-			if h.Ahead = h.Touched.Sub(now); h.Ahead < tolerable {
-				h.Ahead = 0
+			var touched, now time.Time
+			var descriptor string
+			var holders int
+			err := scan(&l.Key, &l.Region, &term, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl, sqldb.ScanTime(&l.AcquiredAt), &descriptor, &l.Waiting, &holders, &total)
+			l.Key, l.Term = sqldb.Unpadded(l.Key), sqldb.Unpadded(term.String)
+			l.Name, l.Holder, l.Fence = name.String, node.String, fence.Int64
+			if holders > 0 {
+				l.Holder = fmt.Sprintf("%d holders", holders)
+			}
+			if l.Ahead = touched.Sub(now); l.Ahead < tolerable {
+				l.Ahead = 0
 			}
 			if lives := time.Duration(ttl.Int64) * time.Millisecond; ttl.Valid {
-				h.Left = lives - max(0, now.Sub(h.Touched))
+				l.Left = lives - max(0, now.Sub(touched))
+			}
+			if parts := strings.SplitN(descriptor, ":", 5); len(parts) == 5 { // "lock:mode:subject:predicate:…"
+				plain := strings.NewReplacer("%3A", ":", "%25", "%")
+				l.Mode, l.Subject, l.Predicate = parts[1], plain.Replace(parts[2]), plain.Replace(parts[3])
 			}
 			return err
 		}, regions, limit, mostCounted)

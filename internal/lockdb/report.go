@@ -3,9 +3,7 @@ package lockdb
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/eventlog"
@@ -154,8 +152,7 @@ func (r *reporter) parked(ctx context.Context) (err error) {
 func (r *reporter) locks(ctx context.Context) error {
 	locks, total, err := r.db.Leases().Locks(ctx, r.regions, mostSummed)
 	kinds := make(map[[2]string]*status.LockKind)
-	for i, l := range locks {
-		one := statusLock(l)
+	for i, one := range locks {
 		if i < mostLocks {
 			r.Locks = append(r.Locks, one)
 		}
@@ -178,21 +175,6 @@ func (r *reporter) locks(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Mode, b.Mode))
 	})
 	return err
-}
-
-func statusLock(l HeldLock) status.Lock {
-	s := status.Lock{
-		Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
-		AcquiredAt: l.Acquired, Waiting: l.Waiting,
-	}
-	if l.Holders > 0 {
-		s.Holder = fmt.Sprintf("%d holders", l.Holders)
-	}
-	if parts := strings.SplitN(l.Descriptor, ":", 5); len(parts) == 5 { // "lock:mode:subject:predicate:…"
-		plain := strings.NewReplacer("%3A", ":", "%25", "%")
-		s.Mode, s.Subject, s.Predicate = parts[1], plain.Replace(parts[2]), plain.Replace(parts[3])
-	}
-	return s
 }
 
 func (r *reporter) polls(ctx context.Context) (err error) {

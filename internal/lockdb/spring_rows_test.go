@@ -24,7 +24,7 @@ func TestRowOfSpringIsForeignAlsoAfterOurs(t *testing.T) {
 			t.Errorf("the holder is described as %+v", held)
 		}
 		rows, _, err := c.db.Leases().Locks(t.Context(), nil, 100)
-		if err != nil || len(rows) != 1 || rows[0].Node != "" || rows[0].Fence != 0 || rows[0].Term != c.spring.ID() {
+		if err != nil || len(rows) != 1 || rows[0].Holder != "" || rows[0].Fence != 0 || rows[0].Term != c.spring.ID() {
 			t.Errorf("the lock is shown as %+v, %v", rows, err)
 		}
 		c.checkEnded(before)
