@@ -2,7 +2,6 @@ package lockdb
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -63,7 +62,7 @@ type StreamStatus struct {
 // Statuses returns the state of all observers that were ever polled,
 // sorted by name.
 func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
-	all, err := sqldb.All(ctx, t.db, "read the state of observers", t.sql.SQL().Stream.Statuses,
+	return sqldb.All(ctx, t.db, "read the state of observers", t.sql.SQL().Stream.Statuses,
 		func(scan sqldb.Scan, s *StreamStatus) error {
 			var lag int64
 			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Gone,
@@ -75,10 +74,6 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 			}
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("stream status: %w", err)
-	}
-	return all, nil
 }
 
 // Refused returns the refusal of the last poll of a stream, and whether that is
