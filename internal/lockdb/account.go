@@ -43,13 +43,9 @@ func (db *DB) Accounts() *Accounts { return &Accounts{db.db, db.sql} }
 // Account returns the refusals of an account, one for each secret, the oldest first;
 // none when it was not refused.
 func (t *Accounts) Account(ctx context.Context, id string) ([]Account, error) {
-	return t.accounts(ctx, t.sql.SQL().Account.Account, id)
-}
-
-func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Account, error) {
-	return sqldb.All(ctx, t.db, "read the refused accounts", text, func(scan sqldb.Scan, a *Account) error {
+	return sqldb.All(ctx, t.db, "read the refused accounts", t.sql.SQL().Account.Account, func(scan sqldb.Scan, a *Account) error {
 		return scan(&a.ID, &a.Node, &a.Reason, &a.Salt, &a.Digest, sqldb.ScanTime(&a.RefusedAt))
-	}, args...)
+	}, id)
 }
 
 // RefuseAccount notes a refusal, until [Operations.Resume]: no node tries that

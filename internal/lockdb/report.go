@@ -73,13 +73,13 @@ func (r *reporter) nodes(ctx context.Context) error {
 	return err
 }
 
-func (r *reporter) types(ctx context.Context) error {
-	turns, err := r.db.Turns().All(ctx)
-	for _, t := range turns {
-		r.Types = append(r.Types, status.Type{
-			Name: t.Type, TurnAt: t.At, LastNode: t.Node, LastOutcome: string(t.Outcome), LastDuration: t.Finished.Sub(t.Started),
-		})
-	}
+func (r *reporter) types(ctx context.Context) (err error) {
+	r.Types, err = sqldb.All(ctx, r.db.db, "read the turns", r.db.sql.SQL().Turn.All, func(scan sqldb.Scan, t *status.Type) error {
+		var started, finished time.Time
+		err := scan(&t.Name, sqldb.ScanTime(&t.TurnAt), sqldb.ScanTime(&started), sqldb.ScanTime(&finished), &t.LastNode, &t.LastOutcome)
+		t.LastDuration = finished.Sub(started)
+		return err
+	})
 	return err
 }
 
@@ -184,15 +184,18 @@ func (r *reporter) polls(ctx context.Context) (err error) {
 
 // Polls returns the last polls, newest first: of an observer, or of all where id is empty.
 func (db *DB) Polls(ctx context.Context, id string, limit int) ([]status.Poll, error) {
-	polls, err := db.Turns().Polls(ctx, id, limit)
-	var all []status.Poll
-	for _, p := range polls {
-		all = append(all, status.Poll{
-			Observer: p.Stream, Node: p.Node, StartedAt: p.Started, Duration: p.Finished.Sub(p.Started),
-			Outcome: string(p.Outcome), Reason: p.Reason, Rows: p.Rows, Events: p.Events, Poison: p.Poison,
-		})
+	text, args := db.sql.SQL().Turn.Polls, []any{limit}
+	if id != "" {
+		text, args = db.sql.SQL().Turn.PollsOf, append(args, id)
 	}
-	return all, err
+	return sqldb.All(ctx, db.db, "read the history of polls", text, func(scan sqldb.Scan, p *status.Poll) error {
+		var typ string
+		var turnAt, finished time.Time
+		err := scan(&typ, &p.Observer, &p.Node, sqldb.ScanTime(&turnAt), sqldb.ScanTime(&p.StartedAt), sqldb.ScanTime(&finished),
+			&p.Outcome, &p.Reason, &p.Rows, &p.Events, &p.Poison)
+		p.Duration = finished.Sub(p.StartedAt)
+		return err
+	}, args...)
 }
 
 func (r *reporter) sweeps(ctx context.Context) error {
@@ -222,11 +225,11 @@ func (r *reporter) generations(ctx context.Context) (err error) {
 	return err
 }
 
-func (r *reporter) accounts(ctx context.Context) error {
-	accounts, err := r.db.Accounts().accounts(ctx, r.db.sql.SQL().Account.All)
-	for _, a := range accounts {
-		r.Accounts = append(r.Accounts, status.Account{ID: a.ID, Since: a.RefusedAt, Node: a.Node, Reason: a.Reason})
-	}
+func (r *reporter) accounts(ctx context.Context) (err error) {
+	r.Accounts, err = sqldb.All(ctx, r.db.db, "read the refused accounts", r.db.sql.SQL().Account.All, func(scan sqldb.Scan, a *status.Account) error {
+		var salt, digest []byte
+		return scan(&a.ID, &a.Node, &a.Reason, &salt, &digest, sqldb.ScanTime(&a.Since))
+	})
 	return err
 }
 

@@ -147,7 +147,7 @@ func TestReasonsOfAnyBytesAreNoted(t *testing.T) {
 		if got, err := db.Streams().LastError(t.Context(), "orders"); err != nil || got != noted {
 			t.Errorf("noted %q, %v", got, err)
 		}
-		if polls, err := db.Turns().Polls(t.Context(), "", 1); err != nil || polls[0].Reason != noted {
+		if polls, err := db.Polls(t.Context(), "", 1); err != nil || polls[0].Reason != noted {
 			t.Errorf("history %+v, %v", polls, err)
 		}
 		if a := refuse(t, db, lockdb.Account{ID: "erp", Salt: []byte{1}, Digest: []byte{1}, Reason: said}); a.Reason != noted {

@@ -150,22 +150,3 @@ func (t *Turns) noteStream(ctx context.Context, note, poll []any) (err error) {
 	_, err = tx.ExecContext(ctx, texts.AddPoll, poll...)
 	return err
 }
-
-// All returns the last turn of every type, sorted by type.
-func (t *Turns) All(ctx context.Context) ([]turn.Taken, error) {
-	return sqldb.All(ctx, t.db, "read the turns", t.sql.SQL().Turn.All, func(scan sqldb.Scan, one *turn.Taken) error {
-		return scan(&one.Type, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished), &one.Node, &one.Outcome)
-	})
-}
-
-// Polls returns the last polls, newest first: of a stream, or of all where it is empty.
-func (t *Turns) Polls(ctx context.Context, stream string, limit int) ([]turn.StreamTaken, error) {
-	text, args := t.sql.SQL().Turn.Polls, []any{limit}
-	if stream != "" {
-		text, args = t.sql.SQL().Turn.PollsOf, append(args, stream)
-	}
-	return sqldb.All(ctx, t.db, "read the history of polls", text, func(scan sqldb.Scan, one *turn.StreamTaken) error {
-		return scan(&one.Type, &one.Stream, &one.Node, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished),
-			&one.Outcome, &one.Reason, &one.Rows, &one.Events, &one.Poison)
-	}, args...)
-}

@@ -6,7 +6,8 @@ package lockdb
 // poll.
 const pausedSQL = `(c.paused AND (c.paused_until IS NULL OR c.paused_until > {now}))`
 
-// turnSQL are the statements of [Turns]. AddPoll is empty where NoteStream adds the poll too.
+// turnSQL are the statements of [Turns]. AddPoll is empty where NoteStream adds the poll too. A report
+// runs All, and [DB.Polls] what follows.
 type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, PollsOf string }
 
 // Turn joins by the parameters alone, which takes less time to plan. Streams has the turn of the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -49,9 +50,10 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 				t.Errorf("the turn of %s and no streams: %+v, %v, %v", typ, last, found, err)
 			}
 		}
-		all, err := db.Turns().All(ctx)
-		if err != nil || len(all) != 1 || all[0] != taken {
-			t.Errorf("turns: %+v, %v", all, err)
+		r, err := db.Report(ctx, nil)
+		last := status.Type{Name: "order", TurnAt: taken.At, LastNode: "node-a", LastOutcome: "ok", LastDuration: time.Millisecond}
+		if err != nil || len(r.Types) != 1 || r.Types[0] != last {
+			t.Errorf("turns: %+v, %v", r.Types, err)
 		}
 	})
 }
@@ -160,8 +162,8 @@ func TestStreamTurns(t *testing.T) {
 		if err != nil || len(statuses) != 1 || statuses[0].Failures != 0 || !statuses[0].RetryAt.IsZero() || statuses[0].LastOK.IsZero() || statuses[0].LastError != "" {
 			t.Errorf("after a success: %+v, %v", statuses, err)
 		}
-		polls, err := db.Turns().Polls(ctx, "", 2)
-		if err != nil || len(polls) != 2 || polls[1].Rows != 5 || polls[1].Reason != "broken" || polls[0].Outcome != turn.OK {
+		polls, err := db.Polls(ctx, "", 2)
+		if err != nil || len(polls) != 2 || polls[1].Rows != 5 || polls[1].Reason != "broken" || polls[0].Outcome != string(turn.OK) {
 			t.Errorf("history: %+v, %v", polls, err)
 		}
 		// The lag is that of the last poll which went well.
