@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // Pinned is the search_path of our sessions. In one with other schemas, a role that
@@ -199,12 +198,7 @@ func (p *place) look(ctx context.Context, pool *sql.DB) (*names, error) {
 	if n := p.names.Load(); n != nil && n.complete {
 		return n, nil
 	}
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	err = conn.Raw(func(driver any) error { return p.find(ctx, driver.(*stdlib.Conn).Conn().PgConn()) })
+	err := native(ctx, pool, func(conn *pgx.Conn) error { return p.find(ctx, conn.PgConn()) })
 	return p.names.Load(), err
 }
 
