@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -83,15 +84,9 @@ func newDB(r *renderings, log *slog.Logger) *DB {
 // for by its users. It fails only for a URL that can never work. Call [DB.Ready] or [DB.Migrate]
 // first: they find the schemas of the tables, without which no statement of PostgreSQL works.
 func Open(o Options) (*DB, error) {
-	if o.PoolSize == 0 {
-		o.PoolSize = 8
-	}
-	if o.LockTimeout == 0 {
-		o.LockTimeout = 5 * time.Second
-	}
-	if o.AcquireWait == 0 {
-		o.AcquireWait = DefaultAcquireWait
-	}
+	o.PoolSize = cmp.Or(o.PoolSize, 8)
+	o.LockTimeout = cmp.Or(o.LockTimeout, 5*time.Second)
+	o.AcquireWait = cmp.Or(o.AcquireWait, DefaultAcquireWait)
 	scheme, _, _ := strings.Cut(o.URL, ":")
 	switch scheme {
 	case "sqlite":
@@ -115,10 +110,8 @@ func (db *DB) OnConnect(f func()) { db.connected = f }
 // Close closes all connections.
 func (db *DB) Close() error {
 	var errs []error
-	closed := map[*sql.DB]bool{nil: true}
 	for _, pool := range []*sql.DB{db.Acquire, db.Lease, db.Main, db.Read} {
-		if !closed[pool] {
-			closed[pool] = true
+		if pool != nil { // One that serves twice may be closed twice.
 			errs = append(errs, pool.Close())
 		}
 	}
