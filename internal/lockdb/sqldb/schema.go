@@ -173,17 +173,13 @@ func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
-			current, target, err := schemaState(ctx, goose.DialectSQLite3, readers, files, sqliteMade(ctx, readers))
+			made := func() (table string, err error) {
+				err = readers.QueryRowContext(ctx, `SELECT coalesce(max(name), '') FROM sqlite_master WHERE name = '`+SchemaTable+`'`).Scan(&table)
+				return table, err
+			}
+			current, target, err := schemaState(ctx, goose.DialectSQLite3, readers, files, made)
 			return current, target, noDatabase(path, err)
 		},
-	}
-}
-
-// sqliteMade returns the name of the table of migrations; empty where the file has none.
-func sqliteMade(ctx context.Context, pool *sql.DB) func() (string, error) {
-	return func() (table string, err error) {
-		err = pool.QueryRowContext(ctx, `SELECT coalesce(max(name), '') FROM sqlite_master WHERE name = '`+SchemaTable+`'`).Scan(&table)
-		return table, err
 	}
 }
 
