@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // lockTable is INT_LOCK as PostgreSQL's catalogue has it, as far as two nodes
@@ -56,11 +57,7 @@ func (db *DB) catalogued(ctx context.Context) (t lockTable, err error) {
 }
 
 func (t lockTable) column(name string) (lockColumn, bool) {
-	i := slices.IndexFunc(t.Columns, func(c lockColumn) bool { return c.Name == name })
-	if i < 0 {
-		return lockColumn{}, false
-	}
-	return t.Columns[i], true
+	return fn.Find(t.Columns, func(c lockColumn) bool { return c.Name == name })
 }
 
 // WarnOfStrangers logs the triggers and rules of other roles on INT_LOCK, whose code
