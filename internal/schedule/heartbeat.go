@@ -33,7 +33,6 @@ func (s *Scheduler) heartbeats(ctx context.Context) {
 		} else {
 			s.outages.end(heartbeatLoop)
 			s.startJobs()
-			s.noteBegun()
 		}
 		select {
 		case <-ctx.Done():
@@ -73,17 +72,6 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, conte
 // clock is known, the other nodes can see this node, and the jobs of its types run,
 // if it has any. It stays open when Stop comes first.
 func (s *Scheduler) Begun() <-chan struct{} { return s.begun }
-
-// noteBegun is called after each heartbeat that succeeded. Jobs that could not be
-// started are tried again with the next heartbeat.
-func (s *Scheduler) noteBegun() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopping || s.jobs == nil && len(s.opts.Types) > 0 {
-		return
-	}
-	s.beginOnce.Do(func() { close(s.begun) })
-}
 
 // Waiting reports whether the coordination database does not answer or refuses writes, so that turns
 // wait for it. It has the result of the last heartbeat: a type whose turn has met

@@ -13,21 +13,25 @@ import (
 )
 
 // startJobs starts the jobs, once. They fire at once for the present tick, so that a
-// new node does not idle until the next, then at each following one.
+// new node does not idle until the next, then at each following one. It is called after each
+// heartbeat that succeeded, so jobs that could not be started are tried again.
 func (s *Scheduler) startJobs() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.jobs != nil || s.stopping || len(s.opts.Types) == 0 {
+	if s.stopping {
 		return
 	}
-	started, err := s.newJobs()
-	if err != nil {
-		s.opts.Logger.Error("Jobs not started; trying again", "err", err)
-		return
+	if s.jobs == nil && len(s.opts.Types) > 0 {
+		started, err := s.newJobs()
+		if err != nil {
+			s.opts.Logger.Error("Jobs not started; trying again", "err", err)
+			return
+		}
+		s.jobs, s.began = started, s.clock.now()
+		s.cycles.expect(s.began)
+		started.Start()
 	}
-	s.jobs, s.began = started, s.clock.now()
-	s.cycles.expect(s.began)
-	started.Start()
+	s.beginOnce.Do(func() { close(s.begun) })
 }
 
 // job takes the turns of a type.
