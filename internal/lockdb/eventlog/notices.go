@@ -46,7 +46,12 @@ func (l *Log) Notices(ctx context.Context, heard func()) {
 	defer work.Wait()
 	work.Go(func() { l.announce(ctx) })
 	pace := wait.NewBackoff(time.Second, time.Minute)
-	for l.listens(ctx, heard, pace) {
+	for {
+		err := l.listen(ctx, heard, pace)
+		if ctx.Err() != nil || err == nil {
+			return
+		}
+		l.opts.Logger.Debug("The session that listens for events broke, opening another", "err", sqldb.WordSession(err))
 		wait.For(ctx, pace.NextBackOff())
 	}
 }
@@ -67,36 +72,13 @@ func (l *Log) announce(ctx context.Context) {
 	}
 }
 
-// listens listens on a session of its own until that breaks, and reports whether to try
-// again.
-func (l *Log) listens(ctx context.Context, heard func(), pace *wait.Backoff) (again bool) {
+// listen listens on a session of its own until that breaks. It returns nil behind a pooler that
+// shares sessions.
+func (l *Log) listen(ctx context.Context, heard func(), pace *wait.Backoff) error {
 	config, pooler := l.db.Session(func(config *pgx.ConnConfig) {
 		config.RuntimeParams["application_name"] += " notices"
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	})
-	err := l.listen(ctx, config, func(conn *pgx.Conn) error {
-		if pooler.Pooling().Shared() {
-			return nil
-		}
-		if err := within(ctx, noticeTimeout, func(ctx context.Context) error { _, err := conn.Exec(ctx, "LISTEN "+noticeChannel); return err }); err != nil {
-			return err
-		}
-		pace.Reset()
-		for {
-			heard() // Also before the first: something may have been missed.
-			if err := next(ctx, conn); err != nil {
-				return err
-			}
-		}
-	})
-	if ctx.Err() != nil || err == nil {
-		return false
-	}
-	l.opts.Logger.Debug("The session that listens for events broke, opening another", "err", sqldb.WordSession(err))
-	return true
-}
-
-func (l *Log) listen(ctx context.Context, config *pgx.ConnConfig, use func(conn *pgx.Conn) error) error {
 	var conn *pgx.Conn
 	err := within(ctx, noticeTimeout, func(ctx context.Context) (err error) {
 		conn, err = pgx.ConnectConfig(ctx, config)
@@ -108,7 +90,19 @@ func (l *Log) listen(ctx context.Context, config *pgx.ConnConfig, use func(conn 
 	defer func() {
 		_ = within(context.WithoutCancel(ctx), noticeTimeout, conn.Close) // Nothing was written through it.
 	}()
-	return use(conn)
+	if pooler.Pooling().Shared() {
+		return nil
+	}
+	if err := within(ctx, noticeTimeout, func(ctx context.Context) error { _, err := conn.Exec(ctx, "LISTEN "+noticeChannel); return err }); err != nil {
+		return err
+	}
+	pace.Reset()
+	for {
+		heard() // Also before the first: something may have been missed.
+		if err := next(ctx, conn); err != nil {
+			return err
+		}
+	}
 }
 
 // next waits for a notice. The server may be gone without a word.

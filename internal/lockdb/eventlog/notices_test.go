@@ -96,8 +96,8 @@ func TestNobodyListensWhereSessionsAreShared(t *testing.T) {
 			heard := func() { t.Error("something was heard") }
 			if log.db.Backend() == "sqlite" {
 				log.Notices(t.Context(), heard) // It returns at once.
-			} else if log.listens(t.Context(), heard, wait.NewBackoff(time.Second, time.Minute)) {
-				t.Error("it tries again to listen")
+			} else if err := log.listen(t.Context(), heard, wait.NewBackoff(time.Second, time.Minute)); err != nil {
+				t.Errorf("it tries again to listen: %v", err)
 			}
 		})
 	}
