@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,12 +13,8 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-const (
-	// tries is how often a step is tried that meets the write of another.
-	tries = 3
-	// giveBackTimeout bounds the release of a lock that may have been taken.
-	giveBackTimeout = 2 * time.Second
-)
+// tries is how often a step is tried that meets the write of another.
+const tries = 3
 
 // Options configure a provider.
 type Options struct {
@@ -119,9 +116,7 @@ func (p *Provider) take(ctx context.Context, what string, r lock.Request, unread
 func (p *Provider) replace(ctx context.Context, at Record, g lock.Grant) (int64, error) {
 	stored, err := p.put(ctx, taken(g, at))
 	if err != nil && !errors.Is(err, ErrConflict) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
-		defer cancel()
-		_ = p.Release(ctx, g) // At worst it lasts for its TTL.
+		lock.GiveBack(ctx, p, slog.New(slog.DiscardHandler), g) // At worst it lasts for its TTL.
 	}
 	return stored.fence(), err
 }
