@@ -46,7 +46,8 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 	flags.StringArrayVar(&f.Resources, "resource", nil, "a `name` that the lock has, at any position; repeat it")
 	flags.StringArrayVar(&f.Below, "below", nil, "the first `name` of the resources, for a lock and all below it; repeat it for the next one")
 	flags.StringVar(&f.Node, "node", "", "the holder's name")
-	flags.DurationVar(&f.OlderThan, "older-than", 0, "the least time since the lock was taken")
+	flags.Var(positive(&f.OlderThan), "older-than", "the least time since the lock was taken")
+	flags.Lookup("older-than").DefValue = ""
 	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease has ended, and that no one has taken since")
 	flags.IntVar(&f.Limit, "limit", 100, "the most that are listed")
 	watch := watchFlag(cmd)
@@ -54,9 +55,6 @@ all flags. The locks of the pollers are in 'observerd status'.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.Limit <= 0 {
 			return usageError{errors.New("--limit is not positive")}
-		}
-		if f.OlderThan < 0 {
-			return usageError{fmt.Errorf("--older-than %s is negative; use 10m, for example", f.OlderThan)}
 		}
 		cfg, _, err := c.loadConfig()
 		if err != nil {

@@ -38,17 +38,14 @@ func takes(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// maxNote is how many bytes the texts of an audited act have, which every status repeats.
-const maxNote = 1000
-
 // checkTexts refuses what is not UTF-8, which databases do not take. Names of files may be any
 // bytes, and so may the words of a command, and who acts and why: the audit table has U+FFFD there.
 func checkTexts(cmd *cobra.Command, args []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		kind, _ := pflag.UnquoteUsage(f)
 		noted := f.Name == "actor" || f.Name == "reason"
-		if noted && len(f.Value.String()) > maxNote {
-			err = fmt.Errorf("--%s is longer than %d bytes; shorten it", f.Name, maxNote)
+		if noted && len(f.Value.String()) > 1000 { // Every status repeats it.
+			err = fmt.Errorf("--%s is longer than 1000 bytes; shorten it", f.Name)
 		}
 		if !noted && kind != "file" && !utf8.ValidString(f.Value.String()) {
 			err = fmt.Errorf("--%s is not UTF-8; use printable text", f.Name)

@@ -44,7 +44,7 @@ func (l scrapeLog) Println(said ...any) {
 	if strings.HasPrefix(text, "error gathering") {
 		level = slog.LevelWarn
 	}
-	l.Log(context.Background(), level, text)
+	l.Log(context.Background(), level, "Metrics not delivered", "err", text)
 }
 
 // headers keeps browsers from guessing the type of answers, framing and caching them.

@@ -219,7 +219,7 @@ func TestMetricsThatNobodyReads(t *testing.T) {
 	}
 	reg.MustRegister(invalid{prometheus.NewDesc("observerd_broken", "x", nil, nil)})
 	plain(t, s).do("GET", "/metrics")
-	if !strings.Contains(log.String(), "level=WARN msg=\"error gathering metrics:") {
+	if !strings.Contains(log.String(), `level=WARN msg="Metrics not delivered" err="error gathering metrics:`) {
 		t.Errorf("a metric that cannot be collected is not worth a warning:\n%s", log)
 	}
 }
