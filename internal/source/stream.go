@@ -120,8 +120,8 @@ func (s *Stream) advance() (more bool, err error) {
 	return false, nil
 }
 
-// Start runs the next statement. Who calls it before Next has the failure of the first be
-// that of the read.
+// Start runs the next statement. Called before Next, it makes the failure of the first one that
+// of the read.
 func (s *Stream) Start() error {
 	s.silence.Wait()
 	defer s.silence.Got()
