@@ -141,7 +141,7 @@ func (c cage) sing(t *testing.T) {
 		n.visit(t)
 	}
 	for _, line := range commandLines(t, strconv.Itoa(node.Process.Pid)) {
-		if code, said := n.command(t, line...); c.well && code == exitUsage && !strings.Contains(said, locks.ErrUnsupported.Error()) && !strings.Contains(said, "there is no record") {
+		if code, said := n.command(t, line...); c.well && code == exitUsage && !strings.Contains(said, locks.ErrUnsupported.Error()) && !strings.Contains(said, "there is no record") && !strings.Contains(said, "no sink with tables") {
 			t.Errorf("%v: this test does not know how the command is called:\n%s", line, said)
 		}
 	}
@@ -200,7 +200,7 @@ scheduler: {observer: {fixed-delay: 1s, lock: {ttl: 15s}}}
 sources: {%s}
 observers:
   - {id: erp, type: order, source: erp, table: orders, key: id, timestamp: at}
-%ssinks: [{id: file, type: file, path: events.jsonl}]
+%ssinks: [{id: erp, type: file, path: events.jsonl}]
 http: {%s}
 log: {level: debug, format: %s}
 `, c.database, c.sources, c.observers, c.http, map[bool]string{true: "json", false: "tint"}[c.well])

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/fn"
@@ -127,8 +126,6 @@ func parseSQLite(rest string) (URL, error) {
 		return URL{}, errors.New("a database in memory is forgotten and cannot be shared; use sqlite:PATH")
 	case strings.ContainsAny(path, "?#\x00"):
 		return URL{}, errors.New("the URL of an SQLite file has no parameters; use sqlite:PATH, without ? and #")
-	case strings.ContainsFunc(path, unicode.IsControl):
-		return URL{}, errors.New("the path has control characters, such as the end of a line, in it; remove them")
 	case strings.HasSuffix(path, "/"):
 		return URL{}, errors.New("the URL names a directory; use sqlite:PATH of a file")
 	}

@@ -89,7 +89,7 @@ func TestPlacesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"postgres://u:hunter2@h:99999/d": "not from 1 to 65535", "postgres://u@h:5432,j:65536/d": "not from 1 to 65535", "mysql://u@h:0/d": "not from 1 to 65535",
-		"oracle://u@h:151521/d": "not from 1 to 65535", "sqlite:a\nb": "control characters", "sqlite:/a\x1b/b": "control characters",
+		"oracle://u@h:151521/d":             "not from 1 to 65535",
 		"postgres://u@h:5432,j:65535,i:1/d": "", "sqlite:ä b.db": "",
 	} {
 		_, err := wiring.Kinds().Servers.ParseURL(text)
