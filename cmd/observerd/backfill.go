@@ -111,7 +111,7 @@ func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin
 	if done.State == "" {
 		return err
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
 		err = codeError{exitNotAcquired, fmt.Errorf("stopped after %s; the backfill continues when it is called again", *b.timeout)}
 	}
 	return errors.Join(err, b.line(*b.output, done, nil, "%s: backfill %s, %d rows read, %d events written", done.Observer, done.State, done.Rows, done.Events))

@@ -55,7 +55,7 @@ func (b *backfill) run(ctx context.Context) (Backfill, error) {
 	err := b.op.withKeeper(ctx, func(keeper *lock.Keeper) error {
 		for refused := 0; b.sweep.State == observer.SweepRunning; {
 			err := b.next(ctx, keeper)
-			if ctx.Err() != nil { // Whatever the database made of that.
+			if ctx.Err() != nil && b.sweep.State != observer.SweepDone { // Whatever the database made of that.
 				return fmt.Errorf("%w; the backfill continues when it is called again", context.Cause(ctx))
 			}
 			if err == nil {

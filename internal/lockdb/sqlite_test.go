@@ -266,3 +266,19 @@ func TestFileIsTakenAway(t *testing.T) {
 		t.Errorf("the file is back: %v", err)
 	}
 }
+
+// TestFileBehindALink makes the file that a link leads to, as one to another volume does at first.
+func TestFileBehindALink(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path, target := filepath.Join(folder, "observerd.db"), filepath.Join(folder, "real.db")
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, "sqlite:"+path).Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode()&0o007 != 0 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+}

@@ -243,7 +243,16 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn, full bool) error {
 		return j.refuse(ErrColumnsChanged, found, advice)
 	}
 	j.next.Marks.Columns = found.Columns
-	j.next.Marks.Order = encode(fn.Each(now, func(c Column) string { return c.Name }))
+	order, err := DecodeOrder(j.next.Marks.Order)
+	if err != nil {
+		return err
+	}
+	for _, c := range now { // One that is left out for a while keeps its place.
+		if !slices.Contains(order, c.Name) {
+			order = append(order, c.Name)
+		}
+	}
+	j.next.Marks.Order = encode(order)
 	if full || before == nil {
 		j.next.Marks.FullColumns = ""
 		if len(j.spec.Query.Columns) == 0 {

@@ -1,6 +1,9 @@
 package source
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Era tells sessions with the database that answers now from those with a former one, which is
 // still there though the address leads to another. Their rows are not those of the identity of
@@ -12,11 +15,12 @@ type Era struct {
 }
 
 // Saw notes which database has answered, and reports whether that is another one than before.
-// What has no identity is no other.
+// What has no identity, or one of another kind, as after a grant, is no other.
 func (e *Era) Saw(identity string) (another bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	another = identity != "" && e.identity != "" && identity != e.identity
+	kind, _, _ := strings.Cut(identity, ":")
+	another = identity != "" && identity != e.identity && strings.HasPrefix(e.identity, kind+":")
 	if another {
 		e.n++
 	}

@@ -77,6 +77,9 @@ func createSQLite(path string) {
 	creating.Lock()
 	defer creating.Unlock()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, sqliteFileMode)
+	if _, missing := os.Stat(path); errors.Is(missing, os.ErrNotExist) { // A link leads to it.
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, sqliteFileMode)
+	}
 	if err == nil {
 		_ = f.Close() // Nothing was written.
 	}

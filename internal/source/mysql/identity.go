@@ -10,14 +10,15 @@ import (
 // cluster has none: its server_uid is made of the network card and the port, so
 // it changes with a container and stays when another data set is restored.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) {
-		return c.rows(ctx, "read settings", settingsSQL[c.conn.mariadb])
+	return inSession(ctx, s, func(c *session) (string, error) {
+		rows, err := c.rows(ctx, "read settings", settingsSQL[c.conn.mariadb])
+		v := make(variables)
+		for _, row := range rows {
+			v.add(row)
+		}
+		c.conn.connector.era.Saw(v.identity())
+		return v.identity(), err
 	})
-	v := make(variables)
-	for _, row := range rows {
-		v.add(row)
-	}
-	return v.identity(), err
 }
 
 // variables are the settings that say what kind of server this is, under their

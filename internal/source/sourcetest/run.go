@@ -68,6 +68,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"polls: schemas change at random":               changedSchemas,
 		"polls: a column of all rows is accepted":       addedColumn,
 		"polls: columns come in another order":          otherColumnOrder,
+		"polls: a column is left out for a while":       leftOutColumn,
 		"polls: statements end among equal timestamps":  cutTies,
 		"polls: rows updated while they are read":       updatedWhileRead,
 		"polls: all rows are read by several":           generations,
