@@ -231,8 +231,7 @@ func (p *SessionPresence) vanish(ctx context.Context) error {
 	}
 	err := p.conn.Close(ctx)
 	p.conn = nil
-	var lost *pgconn.ConnectError
-	if err == nil || errors.As(err, &lost) || sqldb.Unavailable(err) {
+	if err == nil || sqldb.NoSession(err) || sqldb.Unavailable(err) {
 		return nil
 	}
 	return fmt.Errorf("close the session that shows this node: %w", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -71,9 +72,6 @@ func KeyTaken(err error, table string) bool {
 // Unavailable reports whether the error means that the coordination database
 // cannot be reached or is busy or full, so that waiting may help.
 func Unavailable(err error) bool {
-	if err == nil {
-		return false
-	}
 	if errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) || errors.Is(err, ErrEncoding) {
 		return false
 	}
@@ -90,9 +88,7 @@ func Unavailable(err error) bool {
 	}
 	// Not every net.Error is one: a bare errno, such as a missing right, has its
 	// methods too.
-	var network *net.OpError
-	var name *net.DNSError
-	return errors.As(err, &network) || errors.As(err, &name) || errors.Is(err, driver.ErrBadConn) ||
+	return errors.As(err, new(*net.OpError)) || errors.As(err, new(*net.DNSError)) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
 }
 
@@ -100,12 +96,10 @@ func Unavailable(err error) bool {
 // or it refuses sessions. An answer of a server concerns one statement, such as a row
 // that another client has locked; a file is busy or full for all statements.
 func Unreachable(err error) bool {
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
+	if NoSession(err) {
 		return true
 	}
-	var pg *pgconn.PgError
-	return !errors.As(err, &pg) && Unavailable(err)
+	return !errors.As(err, new(*pgconn.PgError)) && Unavailable(err)
 }
 
 // unavailableState knows the SQLSTATEs of a server that is down, starting,
@@ -115,12 +109,7 @@ func unavailableState(code string) bool {
 	case "25006", "40001", "40P01", "55P03", "57014":
 		return true
 	}
-	for _, class := range []string{"08", "53", "57", "58"} {
-		if strings.HasPrefix(code, class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"08", "53", "57", "58"}, func(class string) bool { return strings.HasPrefix(code, class) })
 }
 
 func unavailableCode(code int) bool {
@@ -133,10 +122,8 @@ func unavailableCode(code int) bool {
 }
 
 // connectionLost reports whether pgx lost the connection.
-func connectionLost(err error) bool { return pgconn.Timeout(err) || isClosed(err) }
-
-func isClosed(err error) bool {
-	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+func connectionLost(err error) bool {
+	return pgconn.Timeout(err) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // LockTableChanged reports whether a statement does not fit the table any more: a
@@ -152,12 +139,7 @@ func LockTableChanged(err error) bool {
 // SQLite has no server: what fails there has not happened. pgconn.SafeToRetry
 // is no help: pgx says it of a COMMIT whose answer was lost (see the tests).
 func OutcomeUnknown(err error) bool {
-	var connect *pgconn.ConnectError
-	var lite *sqlite3.Error
-	if errors.As(err, &connect) || errors.As(err, &lite) {
-		return false
-	}
-	if errors.Is(err, turn.ErrBusy) {
+	if NoSession(err) || errors.As(err, new(*sqlite3.Error)) || errors.Is(err, turn.ErrBusy) {
 		return false
 	}
 	var pg *pgconn.PgError
