@@ -183,7 +183,9 @@ func heartbeatKeeps(t *testing.T, s place) {
 		held, _ := errors.AsType[*lock.HeldError](err)
 		return held
 	}
+	var renewed time.Time
 	for began := time.Now(); time.Since(began) < 2*o.TTL; time.Sleep(o.Heartbeat) {
+		renewed = time.Now()
 		renew(t, holder, g, lock.Renewed)
 		if held := refused(); held == nil || held.Node != "holder" || held.Left <= 0 || held.Left > o.TTL {
 			t.Fatalf("another is told %+v", held)
@@ -192,11 +194,10 @@ func heartbeatKeeps(t *testing.T, s place) {
 	if s.Ref(holder.RefOf(n)) != ref {
 		t.Error("heartbeats move the reference")
 	}
-	began := time.Now() // The holder is silent from here on.
-	for refused() != nil {
+	for refused() != nil { // The holder is silent now. On a busy machine it has been for longer than a heartbeat.
 		time.Sleep(o.TTL / 20)
 	}
-	if took := time.Since(began); took < o.TTL-o.Heartbeat {
+	if took := time.Since(renewed); took < o.TTL-o.Heartbeat {
 		t.Errorf("the lock was taken over after %s", took)
 	}
 	renew(t, holder, g, lock.Lost)
