@@ -15,7 +15,10 @@ import (
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) {
+	countPolls()
+	waittest.VerifyNoLeaks(m)
+}
 
 func TestContract(t *testing.T) {
 	t.Parallel()
