@@ -15,6 +15,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -23,7 +24,7 @@ import (
 type cli struct {
 	environ []string
 	stdin   io.Reader
-	// stdout and stderr are for text; see [asIs].
+	// stdout and stderr are for text; see [terminal.AsIs].
 	stdout, stderr io.Writer
 
 	configPaths []string
@@ -43,8 +44,8 @@ type cli struct {
 
 // run does what the arguments say and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	out := &keptError{Writer: stdout}
-	c := &cli{environ: environ, stdin: stdin, stdout: textWriter{out}, stderr: textWriter{stderr}}
+	out := &terminal.Text{Writer: stdout}
+	c := &cli{environ: environ, stdin: stdin, stdout: out, stderr: &terminal.Text{Writer: stderr}}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -54,8 +55,8 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	refuseStrangers(root)
 	command, err := root.ExecuteContextC(ctx)
 	switch unsaid := err == nil || errors.As(err, new(saidError)); {
-	case out.err != nil && unsaid:
-		err = out.err
+	case out.Err != nil && unsaid:
+		err = out.Err
 	case err == nil:
 		return exitOK
 	case !c.began:

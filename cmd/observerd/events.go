@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 )
 
 // lookEvery is the time between two looks at the event log.
@@ -118,8 +119,8 @@ func parseFrom(text string) (seq int64, at time.Time, err error) {
 
 // print tells how events are printed; without a format, the stream decides.
 func (f format) print(w io.Writer, o *admin.TailOptions) {
-	if f == formatJSON || f == "" && !isTerminal(w) {
-		out := jsonWriter(w)
+	if f == formatJSON || f == "" && !terminal.Is(w) {
+		out := terminal.JSON(w)
 		o.Shown = func() error { return nil }
 		o.Emit = func(_ *admin.Event, line []byte) error {
 			_, err := out.Write(append(line, '\n'))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin/lockexec"
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
@@ -204,14 +205,14 @@ func (e *execution) closeLocks(ctx context.Context, m *locks.Manager) {
 
 // hold runs the command and releases the lock.
 func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) error {
-	terminal := lockexec.AtTerminal()
-	signals, stop := passSignals(terminal)
+	atTerminal := lockexec.AtTerminal()
+	signals, stop := passSignals(atTerminal)
 	defer stop()
 	code, err := 0, context.Cause(ctx)
 	if interrupts.pass(signals) {
 		code, err = lockexec.Run(l, lockexec.Options{
 			Command: command, Environ: e.environ, Signals: signals, Grace: e.grace,
-			Stdin: e.stdin, Stdout: asIs(e.stdout), Stderr: asIs(e.stderr), Terminal: terminal,
+			Stdin: e.stdin, Stdout: terminal.AsIs(e.stdout), Stderr: terminal.AsIs(e.stderr), Terminal: atTerminal,
 		})
 	}
 	var noted error
@@ -247,10 +248,10 @@ var endings = []os.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, sysc
 // passSignals returns a channel of the signals that the command is to get, beside those of
 // [interrupts]. What this process was told to ignore, as by nohup, stays ignored. At a
 // terminal, Ctrl-Z stops both.
-func passSignals(terminal bool) (signals chan os.Signal, stop func()) {
+func passSignals(atTerminal bool) (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 16)
 	for _, s := range []os.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP} {
-		if byTerminal := terminal && s == syscall.SIGTSTP; !byTerminal && !signal.Ignored(s) {
+		if byTerminal := atTerminal && s == syscall.SIGTSTP; !byTerminal && !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
@@ -130,7 +131,7 @@ func (p *policyCheck) print(v policyVerdict) error {
 		return []string{row.Name, which, cmp.Or(strings.Join(row.bounds(), ", "), "none"), orDash(row.Reason)}
 	}))
 	if err == nil && v.Allowed != nil && *v.Allowed {
-		fmt.Fprintf(p.stdout, "%s is allowed\n", escaped(v.Lock))
+		fmt.Fprintf(p.stdout, "%s is allowed\n", terminal.Escaped(v.Lock))
 	}
 	return err
 }

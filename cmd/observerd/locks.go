@@ -19,6 +19,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/jsontext"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
@@ -137,7 +138,7 @@ that uses only INT_LOCK, such as a Spring node, is not shown.`,
 
 func (c lockCommands) printHolders(d locks.Descriptor, found []locks.Found) error {
 	if len(found) == 0 {
-		fmt.Fprintf(c.stdout, "%s is not locked\n", escaped(d.Key()))
+		fmt.Fprintf(c.stdout, "%s is not locked\n", terminal.Escaped(d.Key()))
 	}
 	for _, l := range found {
 		rows := [][]string{
@@ -188,7 +189,7 @@ The exit code is 75 if no holder has that term.`,
 				}
 				return err
 			}
-			return c.line(*output, jsontext.Object{{Name: "lock", Value: d.String()}, {Name: "term", Value: id}}, err, "%s: released", escaped(d.Key()))
+			return c.line(*output, jsontext.Object{{Name: "lock", Value: d.String()}, {Name: "term", Value: id}}, err, "%s: released", terminal.Escaped(d.Key()))
 		})
 	}
 	return cmd
@@ -313,7 +314,7 @@ since. Not every provider has such leftovers: see 'observerd help locks'.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return ask(func(ctx context.Context, system admin.LockSystem) error {
 			removed, err := system.Sweep(ctx, unused)
-			return c.line(*output, jsontext.Object{{Name: "provider", Value: system.Provider}, {Name: "removed", Value: removed}}, err, "%s: %d removed", escaped(system.Provider), removed)
+			return c.line(*output, jsontext.Object{{Name: "provider", Value: system.Provider}, {Name: "removed", Value: removed}}, err, "%s: %d removed", terminal.Escaped(system.Provider), removed)
 		})
 	}
 	return cmd

@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
@@ -176,6 +177,6 @@ func (s *theft) leave(ctx context.Context, m *locks.Manager, l *locks.Lease, fro
 	}
 	term := cmp.Or(left.Term, "TERM") // as 'observerd locks show' has it
 	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s --provider %s\n",
-		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term), *s.provider)
+		terminal.Escaped(d.Key()), terminal.Escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), terminal.Escaped(d.String()), terminal.Escaped(term), *s.provider)
 	return nil
 }

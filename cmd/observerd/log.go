@@ -5,26 +5,25 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
-	"github.com/mattn/go-isatty"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 )
 
 // newLogger returns the logger of the program. It writes to w, which is
 // stderr: stdout carries results and events alone.
 func newLogger(w io.Writer, cfg config.Log, level slog.Level) *slog.Logger {
-	w = asIs(w) // Colours are for the terminal to obey.
-	if cfg.Format == "tint" || cfg.Format == "auto" && isTerminal(w) {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly + ".000", NoColor: !isTerminal(w), ReplaceAttr: harmless}))
+	w = terminal.AsIs(w) // Colours are for the terminal to obey.
+	if cfg.Format == "tint" || cfg.Format == "auto" && terminal.Is(w) {
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly + ".000", NoColor: !terminal.Is(w), ReplaceAttr: harmless}))
 	}
-	return slog.New(slog.NewJSONHandler(jsonWriter(w), &slog.HandlerOptions{Level: level, ReplaceAttr: measured}))
+	return slog.New(slog.NewJSONHandler(terminal.JSON(w), &slog.HandlerOptions{Level: level, ReplaceAttr: measured}))
 }
 
 // measured gives values a unit that stands in their name: duration_ms. Times have
@@ -55,7 +54,7 @@ func harmless(_ []string, a slog.Attr) slog.Attr {
 	}
 	value := a.Value.Any()
 	text := fmt.Sprint(value)
-	shown := strings.ReplaceAll(escaped(text), `\x1b`, `\x1B`)
+	shown := strings.ReplaceAll(terminal.Escaped(text), `\x1b`, `\x1B`)
 	_, failure := value.(error)
 	switch {
 	case shown == text:
@@ -84,13 +83,4 @@ func (c *cli) silentLogger(cfg config.Log) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return c.quietLogger(cfg)
-}
-
-// isTerminal reports whether a person looks at the stream, or types into it.
-func isTerminal(stream any) bool {
-	if w, is := stream.(io.Writer); is {
-		stream = asIs(w)
-	}
-	f, ok := stream.(*os.File)
-	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }

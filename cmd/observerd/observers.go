@@ -16,6 +16,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -280,7 +281,7 @@ func (c observerCommands) confirm(ctx context.Context, yes bool, question string
 	if yes {
 		return nil
 	}
-	if !isTerminal(c.stdin) {
+	if !terminal.Is(c.stdin) {
 		return usageError{errors.New("no terminal to confirm on; pass --yes")}
 	}
 	fmt.Fprint(c.stderr, question+" [y/N] ")

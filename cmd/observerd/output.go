@@ -11,12 +11,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/observerd/observerd/internal/jsontext"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -113,7 +113,7 @@ func limited[T any](c *cli, limit int, rows []T) []T {
 
 // printJSON prints one indented value.
 func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(jsonWriter(w))
+	encoder := json.NewEncoder(terminal.JSON(w))
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(jsontext.Shaped(value))
@@ -152,11 +152,13 @@ func (c *cli) painter() painter {
 		value, ok := strings.CutPrefix(variable, "NO_COLOR=")
 		return ok && value != ""
 	})
-	return painter(isTerminal(c.stdout) && !forbidden)
+	return painter(terminal.Is(c.stdout) && !forbidden)
 }
 
 // colored is stdout for a table with colors, which escapes its cells.
-func (c *cli) colored() io.Writer { return either(bool(c.painter()), asIs(c.stdout), c.stdout) }
+func (c *cli) colored() io.Writer {
+	return either(bool(c.painter()), terminal.AsIs(c.stdout), c.stdout)
+}
 
 // color is the parameter of a terminal's sequence. All have one length, so that cells of
 // any color are aligned.
@@ -181,7 +183,7 @@ func (p painter) table(w io.Writer, headings []string, rows [][]string) error {
 	for n, row := range append([][]string{headings}, rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cell = escaped(strings.Join(strings.Fields(cell), " ")) // Before its width is taken.
+			cell = terminal.Escaped(strings.Join(strings.Fields(cell), " ")) // Before its width is taken.
 			c := plain
 			if n > 0 && i < len(headings) {
 				c = colorOf(headings[i], cell)
@@ -263,86 +265,3 @@ func span(d time.Duration) string { return status.Span(d) }
 func orDash(text string) string { return cmp.Or(text, "-") }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
-
-// textWriter shows text on a terminal that must not obey it: names, keys and
-// messages are written by others. Everything that commands print goes through one;
-// [asIs] is for what has a form of its own.
-type textWriter struct{ io.Writer }
-
-// Write implements [io.Writer]. A character that comes in two pieces is not
-// recognised, and is shown in bytes.
-func (w textWriter) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, escaped(string(text))); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
-// jsonWriter is where JSON goes. It keeps the bytes of others, but on a terminal it
-// escapes there what JSON does not: DEL, the control characters of C1 and those that
-// turn the direction of a text. Each Write holds whole values.
-func jsonWriter(w io.Writer) io.Writer {
-	if w = asIs(w); isTerminal(w) {
-		return jsonTerminal{w}
-	}
-	return w
-}
-
-// jsonTerminal shows JSON on a terminal. It reads as the same value.
-type jsonTerminal struct{ io.Writer }
-
-func (t jsonTerminal) Write(text []byte) (int, error) {
-	if _, err := t.Writer.Write(jsontext.AppendHarmless(nil, text)); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
-// asIs is the writer beneath: for what has a form of its own, see [jsonWriter], and
-// for what draws on a terminal itself.
-func asIs(w io.Writer) io.Writer {
-	if t, ok := w.(textWriter); ok {
-		w = t.Writer
-	}
-	if k, ok := w.(*keptError); ok {
-		return k.Writer
-	}
-	return w
-}
-
-// keptError keeps the first error of a writer, for those who print without looking at it.
-type keptError struct {
-	io.Writer
-	err error
-}
-
-func (k *keptError) Write(text []byte) (int, error) {
-	n, err := k.Writer.Write(text)
-	k.err = cmp.Or(k.err, err)
-	return n, err
-}
-
-// escaped shows what a terminal would obey, or hide, as \u001b, \U000e0001 or \x9b:
-// control characters but for the end of a line and the tab, those that turn the
-// direction of a text, and bytes that are no text.
-func escaped(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, jsontext.Obeyed) {
-		return text
-	}
-	var b []byte
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			b = fmt.Appendf(b, `\x%02x`, text[0])
-		case !jsontext.Obeyed(r):
-			b = append(b, text[:size]...)
-		case r > 0xffff:
-			b = fmt.Appendf(b, `\U%08x`, r)
-		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		}
-		text = text[size:]
-	}
-	return string(b)
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/systemd"
 )
 
@@ -87,8 +88,8 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 	}
 	ctx, closed := context.WithCancelCause(ctx)
 	s := &supervisor{
-		load: c.loadConfig, feed: feed, stdout: pipeWriter{jsonWriter(c.stdout), closed}, stderr: c.stderr,
-		terminal: isTerminal(c.stdout), manager: manager, reloads: app.NewReloads(), self: &self, hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
+		load: c.loadConfig, feed: feed, stdout: pipeWriter{terminal.JSON(c.stdout), closed}, stderr: c.stderr,
+		terminal: terminal.Is(c.stdout), manager: manager, reloads: app.NewReloads(), self: &self, hangups: hangups, requests: requests, deaf: deaf, attended: terminal.Is(c.stderr),
 	}
 	return s.run(ctx)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -93,7 +94,7 @@ type section struct {
 // important sections first; 0 is no limit.
 func printReport(w io.Writer, p painter, r status.Report, height int) error {
 	if p {
-		w = asIs(w) // The tables escape what they print.
+		w = terminal.AsIs(w) // The tables escape what they print.
 	}
 	fmt.Fprintln(w, p.paint(r.Verdict.Headline(), colorOf("LEVEL", string(r.Verdict.Level))))
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
@@ -327,7 +328,7 @@ func wentBackSection(r status.Report) section {
 
 // oneLine keeps a text from breaking a table, and a terminal from obeying it:
 // keys and messages are written by others.
-func oneLine(text string) string { return escaped(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return terminal.Escaped(strings.Join(strings.Fields(text), " ")) }
 
 func (c observerCommands) show() *cobra.Command {
 	cmd := &cobra.Command{

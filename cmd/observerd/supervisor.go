@@ -15,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/systemd"
 )
 
@@ -90,7 +91,7 @@ func (s *supervisor) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-s.hangups:
-			if s.attended && !isTerminal(s.stderr) { // The terminal has gone: the signal is the kernel's.
+			if s.attended && !terminal.Is(s.stderr) { // The terminal has gone: the signal is the kernel's.
 				return s.end(ctx)
 			}
 			err = s.reload(ctx, reloadAsk{actor: "SIGHUP", answers: make(chan reloadAnswer, 2)})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -68,7 +69,7 @@ func quoted(arg string) string {
 // with one that it does not have.
 func needsCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		cmd.SetOut(textWriter{cmd.ErrOrStderr()})
+		cmd.SetOut(&terminal.Text{Writer: cmd.ErrOrStderr()})
 		_ = cmd.Help()
 		return usageError{errors.New("a command is missing")}
 	}

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 )
 
 // watchEvery is how often is printed anew what is watched.
@@ -30,8 +31,8 @@ func watchFlag(cmd *cobra.Command) *bool {
 // before; JSON, and what goes elsewhere, comes one after the other.
 func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, print func(ctx context.Context, w io.Writer) error) error {
 	screen, resized := screen{w: c.stdout}, make(chan os.Signal, 1)
-	if redraw && isTerminal(c.stdout) {
-		screen.terminal, _ = asIs(c.stdout).(*os.File)
+	if redraw && terminal.Is(c.stdout) {
+		screen.terminal, _ = terminal.AsIs(c.stdout).(*os.File)
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
 	}
@@ -80,9 +81,9 @@ func (s screen) show(print func(io.Writer) error, stderr io.Writer, first bool) 
 		return err
 	}
 	if err != nil {
-		fmt.Fprintf(&text, "%s: %s\n", time.Now().Format(time.TimeOnly), escaped(err.Error()))
+		fmt.Fprintf(&text, "%s: %s\n", time.Now().Format(time.TimeOnly), terminal.Escaped(err.Error()))
 	}
-	_, err = io.WriteString(s.terminal, frame(text.String(), terminalHeight(s.terminal)))
+	_, err = io.WriteString(s.terminal, frame(text.String(), terminal.Height(s.terminal)))
 	return err
 }
 
@@ -112,17 +113,8 @@ func (s screen) close() {
 // terminalLines is how many lines [frame] draws without cutting; 0 where stdout is no
 // terminal, or one of unknown height.
 func (c *cli) terminalLines() int {
-	if terminal, ok := asIs(c.stdout).(*os.File); ok && isTerminal(c.stdout) {
-		return max(0, terminalHeight(terminal)-1)
+	if f, ok := terminal.AsIs(c.stdout).(*os.File); ok && terminal.Is(f) {
+		return max(0, terminal.Height(f)-1)
 	}
 	return 0
-}
-
-// terminalHeight is in lines; 0 where it is unknown.
-func terminalHeight(terminal *os.File) int {
-	size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Row)
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/observerd/observerd/internal/jsontext/terminal"
 )
 
 // TestAWatchEndsWell interrupts watches of real processes, on a terminal and on a pipe.
@@ -62,7 +64,7 @@ func resize(t *testing.T, terminal *os.File, rows uint16) {
 // TestAWatchGoesOn takes the database away from a watch, and gives it back.
 func TestAWatchGoesOn(t *testing.T) {
 	t.Parallel()
-	c := &cli{stdout: textWriter{new(bytes.Buffer)}, stderr: textWriter{new(bytes.Buffer)}}
+	c := &cli{stdout: &terminal.Text{Writer: new(bytes.Buffer)}, stderr: &terminal.Text{Writer: new(bytes.Buffer)}}
 	down, calls := errors.New("the database is down"), 0
 	ctx, cancel := context.WithCancelCause(t.Context())
 	err := c.watch(ctx, time.Minute, true, func(context.Context, io.Writer) error {
@@ -74,7 +76,7 @@ func TestAWatchGoesOn(t *testing.T) {
 		}
 		return nil
 	})
-	if said := c.stderr.(textWriter).Writer.(*bytes.Buffer).String(); err != nil || calls != 3 || said != "observerd: the database is down\n" {
+	if said := c.stderr.(*terminal.Text).Writer.(*bytes.Buffer).String(); err != nil || calls != 3 || said != "observerd: the database is down\n" {
 		t.Errorf("%d calls, %v, %q", calls, err, said)
 	}
 	if err := c.watch(t.Context(), time.Minute, true, func(context.Context, io.Writer) error { return down }); !errors.Is(err, down) {

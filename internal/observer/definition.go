@@ -247,12 +247,9 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn, full bool) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range now { // One that is left out for a while keeps its place.
-		if !slices.Contains(order, c.Name) {
-			order = append(order, c.Name)
-		}
-	}
-	j.next.Marks.Order = encode(order)
+	names := fn.Each(now, func(c Column) string { return c.Name })
+	order = append(order, fn.Only(names, func(name string) bool { return !slices.Contains(order, name) })...)
+	j.next.Marks.Order = encode(order) // What is left out for a while keeps its place.
 	if full || before == nil {
 		j.next.Marks.FullColumns = ""
 		if len(j.spec.Query.Columns) == 0 {

@@ -15,20 +15,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// sessionError says in one line why there is no session, where the driver's own error
-// has a line for each attempt and names role and database in all of them.
-type sessionError struct {
-	text string
-	err  error
+// WordedError is an error in our words, for all to see. What it wraps, with those of a server or
+// the driver, is for decisions alone.
+type WordedError struct {
+	Text string
+	Err  error
 }
 
-func (e *sessionError) Error() string { return e.text }
+func (e *WordedError) Error() string { return e.Text }
 
-// Unwrap returns the driver's error.
-func (e *sessionError) Unwrap() error { return e.err }
+// Unwrap returns the error that was worded.
+func (e *WordedError) Unwrap() error { return e.Err }
 
-// WordSession words an error of a connection that could not be made, with the URL in that key
-// of the configuration; every other one stays as it is, and so do attempts that are one of own.
+// WordSession says in one line why there is no session, where the driver's own error has a line
+// for each attempt. key is where the configuration has the URL. Every error but that of a
+// connection that could not be made stays as it is, and so do attempts that are one of own.
 func WordSession(err error, key string, own ...error) error {
 	var connect *pgconn.ConnectError
 	if !errors.As(err, &connect) {
@@ -49,7 +50,7 @@ func WordSession(err error, key string, own ...error) error {
 		}
 	}
 	who := fmt.Sprintf("no session as %s on database %s", connect.Config.User, connect.Config.Database)
-	return &sessionError{who + strings.Join(reasons, "; nor"), err}
+	return &WordedError{Text: who + strings.Join(reasons, "; nor"), Err: err}
 }
 
 // noTLS reports whether a server answered that it has no TLS. pgx has no type for it.

@@ -1,17 +1,19 @@
 package source
 
 import (
+	"cmp"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Era tells sessions with the database that answers now from those with a former one, which is
 // still there though the address leads to another. Their rows are not those of the identity of
 // which a poll keeps the marks, so they are not used again.
 type Era struct {
+	n        atomic.Int64
 	mu       sync.Mutex
 	identity string
-	n        int
 }
 
 // Saw notes which database has answered, and reports whether that is another one than before.
@@ -22,17 +24,11 @@ func (e *Era) Saw(identity string) (another bool) {
 	kind, _, _ := strings.Cut(identity, ":")
 	another = identity != "" && identity != e.identity && strings.HasPrefix(e.identity, kind+":")
 	if another {
-		e.n++
+		e.n.Add(1)
 	}
-	if identity != "" {
-		e.identity = identity
-	}
+	e.identity = cmp.Or(identity, e.identity)
 	return another
 }
 
 // Now is the number of the era, which a session has from before its logon.
-func (e *Era) Now() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.n
-}
+func (e *Era) Now() int64 { return e.n.Load() }

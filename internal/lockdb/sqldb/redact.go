@@ -8,17 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/observerd/observerd/internal/pgsession"
 )
-
-// redactedError is an error without the server's own words, for all to see. What
-// it wraps is for decisions alone.
-type redactedError struct {
-	text string
-	err  error
-}
-
-func (e *redactedError) Error() string { return e.text }
-func (e *redactedError) Unwrap() error { return e.err }
 
 // Redacted leaves the database's message out of the failure of a statement that
 // carries rows, where it may hold their values: a trigger, a constraint or a rule
@@ -30,10 +22,10 @@ func Redacted(err error) error {
 	switch {
 	case errors.As(err, &pg) && mayHoldValues(pg):
 		what := cmp.Or(contextual[pg.Code], "the server refused what was to be written")
-		return &redactedError{fmt.Sprintf("%s (SQLSTATE %s); %s", what, pg.Code, left), err}
+		return &pgsession.WordedError{Text: fmt.Sprintf("%s (SQLSTATE %s); %s", what, pg.Code, left), Err: err}
 	case errors.As(err, &lite) && (lite.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT || lite.Code()&0xff == sqlitelib.SQLITE_ERROR):
 		what := cmp.Or(sqlite3.ErrorCodeString[lite.Code()], "SQLite refused what was to be written")
-		return &redactedError{fmt.Sprintf("%s (%d); its message is left out, as it may contain values of rows: do the tables have a foreign trigger?", what, lite.Code()), err}
+		return &pgsession.WordedError{Text: fmt.Sprintf("%s (%d); its message is left out, as it may contain values of rows: do the tables have a foreign trigger?", what, lite.Code()), Err: err}
 	}
 	return err
 }

@@ -149,7 +149,7 @@ type driverConn interface {
 type conn struct {
 	recoveringConn
 	connector *connector
-	era       int
+	era       int64
 	// id is the server's number of the connection, peer where it sees us. Both
 	// together name it: numbers begin anew with a server, and others of a group
 	// behind one address have the same.
