@@ -62,10 +62,8 @@ func (m *simCluster) lingers() time.Duration {
 	for _, s := range m.world.db.streams {
 		d = max(d, min(s.RetryAt.Sub(now), observer.LongestPause)+2*m.interval)
 	}
-	for _, note := range m.world.db.notes {
-		if note.Outcome == turn.Unreachable && now.Sub(note.Finished) < 12*30*time.Second {
-			d = max(d, 13*m.interval)
-		}
+	if time.Since(m.world.unreached) < 12*30*time.Second {
+		d = max(d, 13*m.interval)
 	}
 	return d.Truncate(m.interval) + m.interval/2 + (now.Truncate(m.interval).Add(m.interval).Sub(now))
 }

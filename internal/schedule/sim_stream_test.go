@@ -50,6 +50,9 @@ func (s *simStream) Poll(ctx context.Context, g lock.Grant) (observer.Stats, err
 	defer s.node.world.end(p)
 	mood := s.node.mood(s.id)
 	if mood.err != nil {
+		if errors.Is(mood.err, observer.ErrUnreachable) {
+			s.node.world.db.set(func(*memory) { s.node.world.unreached = time.Now() })
+		}
 		return observer.Stats{}, mood.err
 	}
 	err := simtest.Do(ctx, s.node.wire, "poll", s.id, func(context.Context) error { return nil })

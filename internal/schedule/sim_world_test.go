@@ -17,6 +17,9 @@ type simWorld struct {
 	db      *memory
 	clock   *simtest.Clock // of the database
 	work    sync.WaitGroup
+	// unreached is when a node last could not reach a source, by the clock of the nodes. It is
+	// guarded as db is.
+	unreached time.Time
 
 	mu    sync.Mutex
 	wrong string
