@@ -150,7 +150,7 @@ var errNoAnswer = errors.New("the coordination database does not answer")
 var errNoPrimary = errors.New("the coordination database is unavailable: a standby answers, and no primary accepts the node")
 
 // errNoHeartbeat is the answer of readiness where the database can be read alone.
-var errNoHeartbeat = errors.New("the coordination database did not take the last heartbeat of this node; is its disk full? The log says why")
+var errNoHeartbeat = errors.New("the coordination database has not taken the last heartbeat of this node; the log says why, and the next heartbeat tries again")
 
 // ready is asked by /readyz. Its errors are for everyone.
 func (a *App) ready(ctx context.Context) error {

@@ -96,7 +96,7 @@ func TestReadinessOfANodeWhoseHeartbeatIsRefused(t *testing.T) {
 			refuse, accept = `ALTER TABLE obs_node ADD CONSTRAINT no_beat CHECK (false) NOT VALID`, `ALTER TABLE obs_node DROP CONSTRAINT no_beat`
 		}
 		run(t, db, refuse)
-		says(t, node, "/readyz", "the coordination database did not take the last heartbeat of this node; is its disk full?")
+		says(t, node, "/readyz", "the coordination database has not taken the last heartbeat of this node; the log says why")
 		if said := node.Doing(); !strings.Contains(said, "which does not answer or refuses writes") {
 			t.Error(said)
 		}

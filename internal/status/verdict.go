@@ -78,10 +78,14 @@ func (r Report) nodesNeed() (all []Attention) {
 	for _, t := range r.Types {
 		last = later(last, t.TurnAt)
 	}
+	died := "it died"
+	if slices.ContainsFunc(r.Nodes, func(n Node) bool { return !n.Gone }) {
+		died += "; the others have taken over"
+	}
 	for _, n := range r.Nodes {
 		last = later(last, n.SeenAt)
 		if n.Gone {
-			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: "it died; the others have taken over",
+			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: died,
 				Command: "systemctl status observerd", Runbook: "ObserverdSingleNodeAcquiring"})
 			continue
 		}

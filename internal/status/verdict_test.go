@@ -32,7 +32,7 @@ func TestVerdict(t *testing.T) {
 	}{
 		"nothing":                      {func(*status.Report) {}, nil},
 		"no node":                      {func(r *status.Report) { r.Nodes = nil }, []string{"failing cluster: no node has written its heartbeat"}},
-		"a node is gone":               {func(r *status.Report) { r.Nodes[1].Gone = true }, []string{"degraded node b: it died"}},
+		"a node is gone":               {func(r *status.Report) { r.Nodes[1].Gone = true }, []string{"degraded node b: it died; the others have taken over"}},
 		"all nodes are gone":           {func(r *status.Report) { r.Nodes = r.Nodes[:1]; r.Nodes[0].Gone = true }, []string{"failing cluster: no node has written its heartbeat", "degraded node a: it died"}},
 		"a source cannot be reached":   {func(r *status.Report) { r.Nodes[0].Unreachable = []string{"wms"} }, []string{"degraded node a: it cannot reach wms"}},
 		"a definition differs":         {func(r *status.Report) { r.Nodes[0].Outdated = []string{"orders"} }, []string{"degraded node a: it does not poll orders"}},
