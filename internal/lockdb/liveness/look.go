@@ -25,13 +25,16 @@ func (m *Monitor) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.relooked = false
+	m.relooked, m.pace = false, s.pace
 	dead := m.detector.look(began, time.Now(), m.marks(s))
 	if !m.p.lasts() && time.Since(m.appeared) < m.opts.Age { // Our session has not lasted long enough to judge others.
 		dead = nil
 	}
 	locks := m.freeAll(ctx, s.leases, dead)
-	gone := make(map[string]bool)
+	var gone map[string]bool
+	if !s.resting {
+		gone = make(map[string]bool)
+	}
 	for _, n := range s.nodes {
 		if dead[nodeID(n.boot)] {
 			gone[n.boot] = true

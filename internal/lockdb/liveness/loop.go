@@ -153,7 +153,7 @@ func (m *Monitor) untilNext() time.Duration {
 	if at, ok := m.detector.next(now); ok {
 		return min(m.opts.Every, at.Sub(now))
 	}
-	return m.opts.Every
+	return max(m.opts.Every, m.pace)
 }
 
 // attempt runs one call within its time. When it takes longer than the given

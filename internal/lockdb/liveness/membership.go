@@ -21,7 +21,7 @@ type standing struct {
 type members struct {
 	mu       sync.Mutex
 	watching bool
-	gone     map[string]bool // boot ids that are judged dead
+	gone     map[string]bool // boot ids that are judged dead; nil where others watch them
 	locks    map[LockID]standing
 	waiting  map[LockID]chan struct{}
 }
@@ -45,7 +45,7 @@ func (m *members) Freed(r lock.Request) <-chan struct{} {
 	return m.waiting[id]
 }
 
-// Gone reports whether the node of that boot id is known to be dead.
+// Gone reports whether the node of that boot id is known here to be dead.
 func (m *members) Gone(bootID string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,11 +53,11 @@ func (m *members) Gone(bootID string) bool {
 }
 
 // Dead returns the boot ids of the nodes that are judged dead; watching is false
-// while no look runs.
+// while no look runs, or others watch the nodes.
 func (m *members) Dead() (dead map[string]bool, watching bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return maps.Clone(m.gone), m.watching
+	return maps.Clone(m.gone), m.gone != nil
 }
 
 // update takes in a look and wakes the goroutines that it concerns: all, when a

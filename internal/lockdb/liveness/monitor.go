@@ -96,8 +96,9 @@ type Monitor struct {
 	// judged says that rows of ours may let others judge us: while they cannot
 	// see us, signs of life have to stand in.
 	judged   bool
-	short    int  // sessions in a row that did not last
-	relooked bool // at the catalogue, and no look has succeeded since
+	pace     time.Duration // of the looks, if it is slower than usual
+	short    int           // sessions in a row that did not last
+	relooked bool          // at the catalogue, and no look has succeeded since
 	settled  chan struct{}
 	settle   func()
 

@@ -3,6 +3,7 @@ package liveness
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
@@ -26,7 +27,7 @@ type Presence interface {
 	// appear begins to show this process. An error that is errNoLiveness will
 	// not go away.
 	appear(ctx context.Context) error
-	// look looks at the leases of ours in those regions, and at all nodes.
+	// look looks at the leases of ours in those regions, and at all nodes, unless others watch them.
 	// After an error the process may not be seen any more: vanish, and appear again.
 	look(ctx context.Context, regions []string) (snapshot, error)
 	// free takes the lease from its holder, if the holder is still absent and
@@ -44,6 +45,10 @@ type snapshot struct {
 	leases []lease
 	nodes  []node // that have beaten lately
 	alive  aliveness
+	// resting says that the look was for the leases alone, and pace how soon the next one is due,
+	// if that is later than [Options].Every.
+	resting bool
+	pace    time.Duration
 }
 
 // sign is a sign of life in a row that a process of ours has written.

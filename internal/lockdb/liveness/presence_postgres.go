@@ -36,9 +36,9 @@ type SessionPresence struct {
 	config *pgx.ConnConfig
 	pooler *sqldb.Pooler
 	conn   *pgx.Conn
-	// restsUntil is until when it looks at the rows alone, for restFor at a time.
-	restsUntil time.Time
-	restFor    time.Duration
+	// restsUntil is until when it looks at the leases alone, for rests, a multiple of restFor.
+	restsUntil     time.Time
+	restFor, rests time.Duration
 }
 
 // lookSettings are for a plan that is made once, perhaps while there are no locks, and has to
@@ -114,13 +114,13 @@ func (p *SessionPresence) show(ctx context.Context) error {
 }
 
 func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot, error) {
-	var s snapshot
+	s := snapshot{resting: time.Now().Before(p.restsUntil)}
 	present := make(map[string]bool)
 	self, shown := "", make(map[string]bool)
 	own := strconv.FormatUint(uint64(advisoryKey(p.bootID)), 10)
-	text, resting := p.sql.SQL().Look, time.Now().Before(p.restsUntil)
-	if resting {
-		text = p.sql.SQL().LookAtRows
+	text := p.sql.SQL().Look
+	if s.resting {
+		text = p.sql.SQL().LookAtLeases
 	}
 	rows, _ := p.conn.Query(ctx, text, pgx.QueryExecModeCacheStatement, regionList(p.db, regions)) // The error comes with the rows.
 	defer rows.Close()
@@ -149,15 +149,17 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	if self != p.PID {
 		p.pooler.NoteShared()
 	}
-	if self != p.PID || !resting && !shown[self] {
+	if self != p.PID || !s.resting && !shown[self] {
 		return snapshot{}, errPooled
 	}
 	s.alive = func(bootID string) (alive, known bool) {
-		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], !resting
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], !s.resting
 	}
-	if !resting && p.mayRest(s) {
-		p.restsUntil = time.Now().Add(p.restFor)
+	if !s.resting {
+		p.rests = p.rest(s)
+		p.restsUntil = time.Now().Add(p.rests)
 	}
+	s.pace = min(p.rests/looksInRest, longestPace)
 	return s, nil
 }
 
@@ -165,31 +167,39 @@ const (
 	// watchers is how many nodes see the death of any other at once: one of them may be the
 	// dead one, and another suspended.
 	watchers = 3
-	// restFor is for how long another node looks at the rows alone, between two looks at the
-	// sessions: to read pg_locks costs the server more than all the rest of a look.
+	// restFor is for how long the next as many look at the leases alone, between two looks at the
+	// sessions and the nodes: to read pg_locks costs the server more than all the rest of a look.
 	restFor = 2 * time.Second
+	// looksInRest is how often one that rests looks at the leases meanwhile, and longestPace the
+	// longest time between two of these looks.
+	looksInRest, longestPace = 8, time.Second
 )
 
-// mayRest reports whether nobody is absent, and enough others watch the same regions: of those
-// that have our configuration, the nodes whose boot ids come first.
-func (p *SessionPresence) mayRest(s snapshot) bool {
+// rest returns for how long enough others watch the same regions: of those that live and have
+// our configuration, the nodes whose boot ids come first. The more come before this one, the
+// longer it rests, so that many nodes together look little more often than few. Those that come
+// next do not rest while somebody is absent, since the watchers may die, too.
+func (p *SessionPresence) rest(s snapshot) time.Duration {
+	absent := false
 	for _, of := range s.signs {
 		alive, _ := s.alive(of.boot)
-		if of.liveness == BySession && !alive {
-			return false
-		}
+		absent = absent || of.liveness == BySession && !alive
 	}
 	own := slices.IndexFunc(s.nodes, func(n node) bool { return n.boot == p.bootID })
 	if own < 0 {
-		return false
+		return 0
 	}
 	before := 0
 	for _, n := range s.nodes {
-		if n.liveness == BySession && n.boot < p.bootID && n.config == s.nodes[own].config {
+		alive, _ := s.alive(n.boot)
+		if n.liveness == BySession && alive && n.boot < p.bootID && n.config == s.nodes[own].config {
 			before++
 		}
 	}
-	return before >= watchers
+	if absent && before < 2*watchers {
+		return 0
+	}
+	return time.Duration(before/watchers) * p.restFor
 }
 
 // noSuchStatement and statementExists are the answers of another session than that in which

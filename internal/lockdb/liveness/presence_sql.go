@@ -4,7 +4,7 @@ import "github.com/observerd/observerd/internal/lockdb/sqldb"
 
 // presenceSQL are the statements of the presences, the [Monitor] and [Dead]; see
 // [sqldb.Rendering.SQL] for their tokens.
-type presenceSQL struct{ Look, LookAtRows, Free, NoteDead, DeleteEnded, MarkLeases, MarkNode, Absent, Present, Show, OtherPID string }
+type presenceSQL struct{ Look, LookAtLeases, Free, NoteDead, DeleteEnded, MarkLeases, MarkNode, Absent, Present, Show, OtherPID string }
 
 func newPresenceSQL(db *sqldb.DB) *sqldb.Statements[presenceSQL] {
 	if db.Backend() == "sqlite" {
@@ -22,16 +22,20 @@ const (
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 )
 
-// LookAtRows returns the leases of the regions in a list, $1, the nodes, and our own session;
-// Look also the sessions that hold an advisory lock of ours. They are planned once, without the
+// LookAtLeases returns the leases of the regions in a list, $1, and our own session; Look also the
+// nodes, and the sessions that hold an advisory lock of ours. They are planned once, without the
 // regions, of which the planner would take any number for most of the rows: the limit, which
 // leaves nothing out, keeps it from another way than by the key, lease by lease. Free deletes a
 // row of INT_LOCK as it was seen, and notes why; it leaves a row alone that is just being
 // renewed: its holder lives. Present returns the keys of the sessions that hold an advisory lock
 // of ours, and whether this is a standby, on which they cannot be seen.
 var postgresPresenceSQL = presenceSQL{
-	LookAtRows: postgresRowsSQL,
-	Look: postgresRowsSQL + `
+	LookAtLeases: postgresLeasesSQL,
+	Look: postgresLeasesSQL + `
+UNION ALL
+SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
+  FROM obs_node
+ WHERE ` + recentNodes + `
 UNION ALL
 SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE
   FROM pg_locks
@@ -67,7 +71,7 @@ SELECT '', TRUE WHERE pg_is_in_recovery()`,
 	OtherPID: `SELECT pg_backend_pid()::text`,
 }
 
-const postgresRowsSQL = `
+const postgresLeasesSQL = `
 SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.liveness, l.created_date, l.ended
   FROM obs_lock o
  CROSS JOIN LATERAL (
@@ -76,10 +80,6 @@ SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.
         WHERE o.lock_key = i.lock_key AND o.region = i.region AND o.term = i.client_id
         LIMIT 1) AS l
  WHERE o.region {among $1}
-UNION ALL
-SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
-  FROM obs_node
- WHERE ` + recentNodes + `
 UNION ALL
 SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE`
 

@@ -59,8 +59,11 @@ func TestNodesBehindTheWatchersRest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(s.nodes) < 4 {
+				if len(s.nodes) < 4 && !s.resting {
 					t.Errorf("%s: %d nodes are known", tc.name, len(s.nodes))
+				}
+				if rests := tc.want[i] < looks; rests != (s.pace == longestPace) {
+					t.Errorf("%s: node %d looks again after %s", tc.name, i+1, s.pace)
 				}
 			}
 			if got := countOf(t, p) - before; got != tc.want[i] {
@@ -103,6 +106,35 @@ func TestRestingNodeSeesTheDeathOfAllWatchers(t *testing.T) {
 			t.Errorf("%d nodes are absent, want %d", absent, watchers)
 		}
 	}
+}
+
+// TestManyNodesRestTheLonger asks each of many nodes for how long it rests.
+func TestManyNodesRestTheLonger(t *testing.T) {
+	t.Parallel()
+	alive := make(map[string]bool)
+	var s snapshot
+	for i := range 9 {
+		boot := fmt.Sprint("boot-", i+1)
+		alive[boot] = true
+		s.nodes = append(s.nodes, node{sign: sign{boot: boot, liveness: BySession}})
+	}
+	s.alive = func(boot string) (bool, bool) { return alive[boot], true }
+	rests := func(want ...time.Duration) {
+		t.Helper()
+		for i, n := range s.nodes {
+			p := &SessionPresence{bootID: n.boot, restFor: time.Second}
+			if got := p.rest(s); alive[n.boot] && got != want[i]*time.Second {
+				t.Errorf("node %d of %d rests for %s, want %s", i+1, len(s.nodes), got, want[i]*time.Second)
+			}
+		}
+	}
+	rests(0, 0, 0, 1, 1, 1, 2, 2, 2)
+	alive["boot-2"] = false // The next ones look on, until the row of the dead node has aged.
+	rests(0, -1, 0, 0, 0, 0, 0, 2, 2)
+	alive["boot-1"], alive["boot-3"] = false, false
+	rests(-1, -1, -1, 0, 0, 0, 0, 0, 0)
+	s.nodes = s.nodes[3:]
+	rests(0, 0, 0, 1, 1, 1)
 }
 
 // nodesOf shows so many nodes, boot-1 to boot-n.

@@ -9,19 +9,19 @@ SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.
         LIMIT 1) AS l
  WHERE o.region = ANY ($1::text[])
 UNION ALL
+SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE
+UNION ALL
 SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
   FROM obs_node
  WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60))
-UNION ALL
-SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE
 UNION ALL
 SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE
   FROM pg_locks
  WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
--- LookAtRows
-PREPARE "LookAtRows" AS
+-- LookAtLeases
+PREPARE "LookAtLeases" AS
 SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.liveness, l.created_date, l.ended
   FROM obs_lock o
  CROSS JOIN LATERAL (
@@ -30,10 +30,6 @@ SELECT 'lease', l.lock_key, l.region, l.client_id, o.node, o.name, o.boot_id, o.
         WHERE o.lock_key = i.lock_key AND o.region = i.region AND o.term = i.client_id
         LIMIT 1) AS l
  WHERE o.region = ANY ($1::text[])
-UNION ALL
-SELECT 'node', '', '', '', name, config_hash, boot_id, liveness, CAST(seen_at AS TEXT), FALSE
-  FROM obs_node
- WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60))
 UNION ALL
 SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE;
 
