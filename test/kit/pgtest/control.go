@@ -40,8 +40,8 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) arguments() []string {
 	settings := map[string]string{
 		"listen_addresses":        "127.0.0.1",
-		"unix_socket_directories": "",    // A path in TMPDIR can be too long for a socket.
-		"max_connections":         "500", // For two packages at a time, with ten tests each.
+		"unix_socket_directories": "",     // A path in TMPDIR can be too long for a socket.
+		"max_connections":         "1000", // For two packages at a time, with ten tests each, and for a hundred nodes.
 		// Nothing outside of the cluster's folder: no file in /dev/shm.
 		"dynamic_shared_memory_type": "mmap",
 		"shared_preload_libraries":   "",

@@ -90,6 +90,7 @@ func measurements() []measurement {
 		{name: "sinks", measure: measureSinks},
 		{name: "file", measure: measureFile},
 		{name: "arrival", measure: measureArrival},
+		{name: "many-nodes", measure: measureManyNodes, byName: true},
 		{name: "many-observers", measure: measureManyObservers, byName: true},
 		{name: "many-types", measure: measureManyTypes, byName: true},
 		{name: "many-streams", measure: measureManyStreams, byName: true},

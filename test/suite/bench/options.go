@@ -52,8 +52,8 @@ type sizes struct {
 	// warmup and idle are how long a node runs before its CPU is measured, and
 	// while it is.
 	warmup, idle time.Duration
-	// nodes is how many are idle together, observers how many two of them poll.
-	nodes, observers int
+	// nodes and manyNodes are how many are idle together, observers how many two of them poll.
+	nodes, manyNodes, observers int
 	// contest is how long contenders want a general lock in one round, held and many how
 	// many are held where the holder is measured and where an idle node is, and pairs how
 	// often that node is measured.
@@ -79,7 +79,7 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		rows: 1_000_000, rounds: 5, lockCycles: 500, quietPolls: 300, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute, nodes: 20, observers: 2000,
+		rows: 1_000_000, rounds: 5, lockCycles: 500, quietPolls: 300, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute, nodes: 20, manyNodes: 100, observers: 2000,
 		contest: 5 * time.Second, held: 10_000, many: 100_000, pairs: 3,
 		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
 		fed: 100_000, arriving: 30 * time.Second, streams: 10_000, listen: 5 * time.Second,
@@ -89,7 +89,7 @@ func fullSizes() sizes {
 // quickSizes prove that everything works; the figures mean little.
 func quickSizes() sizes {
 	return sizes{
-		rows: 20_000, rounds: 1, lockCycles: 20, quietPolls: 3, turns: 3, warmup: time.Second, idle: 2 * time.Second, nodes: 2, observers: 20,
+		rows: 20_000, rounds: 1, lockCycles: 20, quietPolls: 3, turns: 3, warmup: time.Second, idle: 2 * time.Second, nodes: 2, manyNodes: 3, observers: 20,
 		contest: 200 * time.Millisecond, held: 50, many: 200, pairs: 1,
 		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, fed: 4_000, arriving: time.Second, streams: 100, quick: true, listen: 100 * time.Millisecond,
 	}
