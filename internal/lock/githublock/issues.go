@@ -145,6 +145,9 @@ func (s *issues) commit(ctx context.Context, sha string) (commit, error) {
 }
 
 func (s *issues) remember(c *github.Commit) (commit, error) {
+	if c.GetSHA() == "" {
+		return commit{}, errors.New("the answer has no commit; find out what answers in place of GitHub")
+	}
 	r, began, err := recordOf(c.GetMessage())
 	if err != nil {
 		return commit{}, err

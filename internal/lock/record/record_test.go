@@ -128,6 +128,43 @@ func TestLockIsGivenBackWhoseAcquisitionIsNotKnown(t *testing.T) {
 	}
 }
 
+// proxied is a store behind something that answers the next writes itself.
+type proxied struct {
+	*store
+	writes int
+}
+
+func (p *proxied) Put(ctx context.Context, r record.Record) (record.Record, error) {
+	if p.writes > 0 {
+		p.writes--
+		return record.Record{}, nil
+	}
+	return p.store.Put(ctx, r)
+}
+
+// An answer that does not have what was written, such as an object of a gateway, grants no lock.
+func TestAnswerWithoutTheRecordGrantsNothing(t *testing.T) {
+	t.Parallel()
+	for writes, granted := range map[int]bool{1: true, 1000: false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &proxied{&store{}, writes}
+			p := record.New(record.Options{Records: s, Capabilities: lock.Capabilities{Name: "proxied"}})
+			g, err := p.Acquire(t.Context(), want("order", "a"))
+			if (err == nil) != granted || errors.Is(err, lock.ErrHeld) {
+				t.Fatalf("%d writes unanswered: %v", writes, err)
+			}
+			s.writes = 0
+			if granted && g.Fence == 0 {
+				t.Errorf("grant %+v has no fencing token", g)
+			}
+			_, err = p.Acquire(t.Context(), want("order", "b"))
+			if granted != errors.Is(err, lock.ErrHeld) {
+				t.Errorf("then another: %v", err)
+			}
+		})
+	}
+}
+
 // late is a store that carries out one write when a test does it.
 type late struct {
 	*store

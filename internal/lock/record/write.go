@@ -33,7 +33,7 @@ func (p *Provider) put(ctx context.Context, r Record) (Record, error) {
 		at, failed := p.get(ctx, r.Region, r.Key)
 		switch unanswered++; {
 		case failed != nil:
-			return Record{}, errors.Join(err, failed)
+			return Record{}, fmt.Errorf("%w; what is stored cannot be read: %w", err, failed)
 		case at.Mark == r.Mark, r.Term == "" && at.Version == "":
 			return at, nil
 		case at.Version != r.Version:
@@ -51,8 +51,16 @@ func (p *Provider) send(ctx context.Context, r Record) (Record, error) {
 	if r.Term == "" && p.opts.Numbered {
 		return Record{Region: r.Region, Key: r.Key}, p.opts.Records.Delete(ctx, r)
 	}
-	return p.opts.Records.Put(ctx, r)
+	stored, err := p.opts.Records.Put(ctx, r)
+	if err == nil && (stored.Mark != r.Mark || stored.Version == "") {
+		err = errNotStored
+	}
+	return stored, err
 }
+
+// errNotStored is what another than the store answers, such as a proxy with a page or an object
+// of its own.
+var errNotStored = errors.New("a write was answered without what it has stored; find out what answers in place of the server")
 
 // change writes what next makes of the record of the grant's term, as it was last seen or as it
 // is in the store. The error is [lock.ErrLost] when the term does not have it any more.
