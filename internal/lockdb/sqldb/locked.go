@@ -30,16 +30,17 @@ func LockTimedOut(err error) bool {
 	return errors.As(err, &refused) && refused.Code == lockNotAvailable
 }
 
-// attemptGrace bounds an attempt to acquire that its caller has given up.
-const attemptGrace = 5 * time.Second
+// attemptGrace bounds an attempt to acquire that its caller has given up, and deadlineGrace how far
+// it goes beyond the caller's deadline: one that ends with its session may be carried out after
+// all, when the release that follows has found nothing.
+const attemptGrace, deadlineGrace = 5 * time.Second, time.Second
 
-// Attempt runs a statement that acquires locks to its end, whatever becomes of ctx, but for
-// its deadline. acquire is called again after a conflict, and when INT_LOCK has become a
+// Attempt runs a statement that acquires locks to its end, whatever becomes of ctx. acquire is called again after a conflict, and when INT_LOCK has become a
 // table of the other generation.
 func (db *DB) Attempt(ctx context.Context, acquire func(ctx context.Context) error) error {
 	limit := attemptGrace
 	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(end))
+		limit = min(limit, time.Until(end)+deadlineGrace)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
