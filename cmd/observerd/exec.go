@@ -192,7 +192,11 @@ func (e *execution) openLocks(ctx context.Context, d locks.Descriptor) (*locks.M
 	}
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	return e.lockSystem(cfg, *e.provider).Open(ctx)
+	m, err := e.lockSystem(cfg, *e.provider).Open(ctx)
+	if err != nil {
+		return nil, notAcquired(err)
+	}
+	return m, nil
 }
 
 func (e *execution) closeLocks(ctx context.Context, m *locks.Manager) {
@@ -301,6 +305,8 @@ func notAcquired(err error) error {
 		return codeError{exitUnavailable, err}
 	case errors.As(err, new(*locks.DescriptorError)), errors.As(err, new(*locks.PolicyError)), errors.Is(err, locks.ErrUnsupported):
 		return usageError{err}
+	case wiring.FaultOf(err) == wiring.Failure && !errors.As(err, new(codeError)): // Whatever the provider has, the command did not run.
+		return codeError{exitUnavailable, err}
 	}
 	return err
 }

@@ -200,6 +200,24 @@ func TestSignalBeforeTheCommandRuns(t *testing.T) {
 	}
 }
 
+// A command that is stopped, as by a read from the terminal in the background, can be ended.
+func TestStoppedCommandIsEnded(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	cmd := observerd(t, folder, lockdbtest.SQLite(t), "exec", "--lock", "a", "--", "sh", "-c", "echo >held; kill -STOP $$; sleep 3600")
+	start(t, cmd)
+	waitForFile(t, filepath.Join(folder, "held"))
+	time.Sleep(100 * time.Millisecond) // Until it has stopped, mostly.
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 128+int(syscall.SIGTERM) {
+		t.Errorf("%v, want exit code 143", err)
+	}
+}
+
 // Ctrl-C at a terminal reaches the command from the terminal, and once.
 func TestCommandAtATerminal(t *testing.T) {
 	t.Parallel()

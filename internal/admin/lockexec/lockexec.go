@@ -143,6 +143,11 @@ func (r *run) signal(s syscall.Signal) {
 		return
 	}
 	_ = syscall.Kill(-r.cmd.Process.Pid, s)
+	switch s {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM:
+		// In the background, a read from the terminal has stopped it.
+		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGCONT)
+	}
 }
 
 // passOn passes on what this process got, unless the terminal has sent it to both.
