@@ -26,6 +26,7 @@ func (e *serverError) Unwrap() error { return e.err }
 
 // advice says what is wrong and what to do, by SQLSTATE.
 var advice = map[string]string{
+	"22012": "a trigger or a rule of obs_feed_event leaves it out",
 	"22021": "a text has a character that the encoding of the database lacks",
 	"22P02": "its data is not JSON",
 	"22P05": "a text has a character that the encoding of the database lacks",

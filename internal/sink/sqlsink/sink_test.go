@@ -142,6 +142,7 @@ func TestPoison(t *testing.T) {
 		"a trigger":              {fmt.Sprintf(raise, "") + `CREATE TRIGGER r BEFORE INSERT ON obs_feed_event FOR EACH ROW EXECUTE FUNCTION refuse()`, nil, "SQLSTATE P0001"},
 		"a trigger that lies":    {fmt.Sprintf(raise, ", ERRCODE = '23505', CONSTRAINT = NEW.subject, TABLE = NEW.subject") + `CREATE TRIGGER r BEFORE INSERT ON obs_feed_event FOR EACH ROW EXECUTE FUNCTION refuse()`, nil, "SQLSTATE 23505"},
 		"a trigger at the end":   {fmt.Sprintf(raise, "") + `CREATE CONSTRAINT TRIGGER r AFTER INSERT ON obs_feed_event DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`, nil, "SQLSTATE P0001"},
+		"a silent trigger":       {`CREATE FUNCTION drop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.type = 'poison' THEN RETURN NULL; END IF; RETURN NEW; END $$; CREATE TRIGGER r BEFORE INSERT ON obs_feed_event FOR EACH ROW EXECUTE FUNCTION drop()`, nil, "leaves it out"},
 		"a key of the team's":    {`CREATE UNIQUE INDEX one ON obs_feed_event (type) WHERE type = 'poison'; INSERT INTO obs_feed_event (event_id, sink, stream, seq, type, subject, change, version, snapshot) VALUES (gen_random_uuid(), '', '', 0, 'poison', '', '', 0, false)`, nil, "SQLSTATE 23505, constraint one of obs_feed_event"},
 		"what is no JSON":        {``, func(e *events.Event) { e.Data = []byte(canary) }, "SQLSTATE 22P02"},
 		"a zero byte":            {``, func(e *events.Event) { e.Subject = canary + "\x00" }, "SQLSTATE 22021"},

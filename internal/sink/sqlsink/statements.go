@@ -61,7 +61,8 @@ type statements struct{ claim, claimed, store, storeNew, positions string }
 func newStatements(schema string) statements {
 	return statements{
 		claim: rendered(claimSQL, schema), claimed: rendered(claimedSQL, schema),
-		store: rendered(strings.Replace(storeSQL, "{repeats}", repeats, 1), schema), storeNew: rendered(strings.Replace(storeSQL, "{repeats}", "", 1), schema),
+		store:     rendered(strings.NewReplacer("{repeats}", repeats, "{repeated}", repeated).Replace(storeSQL), schema),
+		storeNew:  rendered(strings.NewReplacer("{repeats}", "", "{repeated}", "").Replace(storeSQL), schema),
 		positions: rendered(positionsSQL, schema),
 	}
 }
@@ -90,13 +91,19 @@ SELECT f.sink, f.epoch, f.event_id
  ORDER BY f.sink = $1::text
  LIMIT 1`
 
-// repeats leaves out events that are stored already, and takes half as long again.
-const repeats = `
+// repeats leaves out events that are stored already, and takes half as long again; repeated
+// counts them.
+const (
+	repeats = `
       ON CONFLICT (event_id) DO NOTHING`
+	repeated = ` +
+       (SELECT count(*) FROM {schema}.obs_feed_event o WHERE o.event_id = ANY ($11::uuid[]))`
+)
 
 // storeSQL stores the events $11 to $21, moves the positions of the streams $7 to $8 to $10, and
 // returns how many rows allow it: none when another session than $4 has claimed the sink, or the
-// positions of the streams $5 do not have the digests $6.
+// positions of the streams $5 do not have the digests $6. It divides by zero when a trigger or a
+// rule has kept an event out, so that nothing is stored.
 const storeSQL = `
 WITH claim AS MATERIALIZED (
   SELECT f.sink
@@ -119,8 +126,11 @@ WITH claim AS MATERIALIZED (
                        $18::timestamptz[], $19::timestamptz[], $20::boolean[], $21::text[])
          WITH ORDINALITY AS e (event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data, n)
    ORDER BY e.n{repeats}
+  RETURNING 1
 )
-SELECT count(*) FROM claim`
+SELECT count(*) / CASE
+       WHEN count(*) = 0 OR cardinality($11::uuid[]) = (SELECT count(*) FROM stored){repeated} THEN 1 ELSE 0 END
+  FROM claim`
 
 // positionsSQL returns what is stored last of the streams $2.
 const positionsSQL = `

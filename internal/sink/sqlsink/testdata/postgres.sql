@@ -70,8 +70,12 @@ WITH claim AS MATERIALIZED (
          WITH ORDINALITY AS e (event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data, n)
    ORDER BY e.n
       ON CONFLICT (event_id) DO NOTHING
+  RETURNING 1
 )
-SELECT count(*) FROM claim;
+SELECT count(*) / CASE
+       WHEN count(*) = 0 OR cardinality($11::uuid[]) = (SELECT count(*) FROM stored) +
+       (SELECT count(*) FROM "public".obs_feed_event o WHERE o.event_id = ANY ($11::uuid[])) THEN 1 ELSE 0 END
+  FROM claim;
 
 PREPARE "storeNew" AS
 WITH claim AS MATERIALIZED (
@@ -95,5 +99,8 @@ WITH claim AS MATERIALIZED (
                        $18::timestamptz[], $19::timestamptz[], $20::boolean[], $21::text[])
          WITH ORDINALITY AS e (event_id, stream, seq, type, subject, change, version, time, observed, snapshot, data, n)
    ORDER BY e.n
+  RETURNING 1
 )
-SELECT count(*) FROM claim;
+SELECT count(*) / CASE
+       WHEN count(*) = 0 OR cardinality($11::uuid[]) = (SELECT count(*) FROM stored) THEN 1 ELSE 0 END
+  FROM claim;
