@@ -108,11 +108,7 @@ const deadBatch = 10
 // has become of the records before an error.
 func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, by By) (done []RetriedRow, err error) {
 	id := rows[0].Stream
-	o, err := op.configured(id)
-	if err != nil {
-		return nil, err
-	}
-	src, err := op.open(o.Source)
+	o, src, err := op.sourceOf(id)
 	if err != nil {
 		return nil, err
 	}

@@ -64,20 +64,16 @@ type DryDead struct {
 // returns up to limit rows and events; 0 means all of them. It needs no
 // schema: before the first migration every row is new.
 func (op *Operator) DryRun(ctx context.Context, id string, limit int) (_ DryRun, err error) {
-	o, err := op.configured(id)
+	o, src, err := op.sourceOf(id)
 	if err != nil {
 		return DryRun{}, err
 	}
+	defer func() { err = errors.Join(err, src.Close()) }()
 	d := DryRun{Observer: id, Type: o.Type, Source: o.Source, Detect: o.Detect, Rows: []DryRow{}, Events: []json.RawMessage{}, Dead: []DryDead{}}
 	st, err := op.peek(ctx, &d)
 	if err != nil {
 		return d, err
 	}
-	src, err := op.open(o.Source)
-	if err != nil {
-		return d, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
 	cursor, err := st.Cursor(ctx, id)
 	if err != nil {
 		return d, err

@@ -104,6 +104,17 @@ func (op *Operator) open(name string) (*access.Source, error) {
 	return src, nil
 }
 
+// sourceOf returns an observer of the configuration and opens its source, without
+// connecting to it.
+func (op *Operator) sourceOf(id string) (config.Observer, *access.Source, error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return o, nil, err
+	}
+	src, err := op.open(o.Source)
+	return o, src, err
+}
+
 // Close closes the database.
 func (op *Operator) Close() error {
 	if op.db == nil {

@@ -35,21 +35,17 @@ type Polled struct {
 // when another node holds the lock. The commits of a failed poll stay, and Polled
 // counts them. The audit table has who did it.
 func (op *Operator) PollOnce(ctx context.Context, id string, by By) (_ Polled, err error) {
-	o, err := op.configured(id)
+	o, src, err := op.sourceOf(id)
 	if err != nil {
 		return Polled{}, err
 	}
+	defer func() { err = errors.Join(err, src.Close()) }()
 	if err := op.ready(ctx); err != nil {
 		return Polled{}, err
 	}
 	if err := op.checkPaused(ctx, id); err != nil {
 		return Polled{}, err
 	}
-	src, err := op.open(o.Source)
-	if err != nil {
-		return Polled{}, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
 	d, err := op.definition(ctx, o, src)
 	if err != nil {
 		return Polled{}, err

@@ -38,11 +38,7 @@ var changesOf = map[string][]events.Change{
 // EventSchema returns the JSON Schema of an observer's events, by what its source says of
 // the columns now. It does not ask the coordination database.
 func (op *Operator) EventSchema(ctx context.Context, id string) (_ []byte, err error) {
-	o, err := op.configured(id)
-	if err != nil {
-		return nil, err
-	}
-	src, err := op.open(o.Source)
+	o, src, err := op.sourceOf(id)
 	if err != nil {
 		return nil, err
 	}
