@@ -100,11 +100,7 @@ func (op *Operator) polled(ctx context.Context) (map[string]lockdb.StreamStatus,
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[string]lockdb.StreamStatus, len(statuses))
-	for _, s := range statuses {
-		byID[s.Stream] = s
-	}
-	return byID, nil
+	return fn.By(statuses, func(s lockdb.StreamStatus) string { return s.Stream }), nil
 }
 
 // By is who does something, and why, see package lockdb.

@@ -82,10 +82,7 @@ func types(x *input, f *findings) {
 
 // overdue finds types that should have been polled.
 func (x *input) overdue(f *findings, by map[string][]string) {
-	last := map[string]status.Type{}
-	for _, t := range x.Turns {
-		last[t.Name] = t
-	}
+	last := fn.By(x.Turns, func(t status.Type) string { return t.Name })
 	for _, l := range x.want.Locks {
 		if l.Type == "" || !l.Enabled {
 			continue

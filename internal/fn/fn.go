@@ -25,6 +25,15 @@ func Find[T any](all []T, wanted func(T) bool) (found T, ok bool) {
 	return found, false
 }
 
+// By returns the values by their keys: of several with one key the last.
+func By[K comparable, T any](all []T, key func(T) K) map[K]T {
+	by := make(map[K]T, len(all))
+	for _, one := range all {
+		by[key(one)] = one
+	}
+	return by
+}
+
 // Indexes returns 0 to n-1.
 func Indexes(n int) []int {
 	all := make([]int, n)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/sink"
 )
 
@@ -126,11 +127,7 @@ func (t *term) marks(ctx context.Context) (map[string]events.Mark, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what the sink has stored: %w", err)
 	}
-	of := make(map[string]events.Mark, len(marks))
-	for _, m := range marks {
-		of[m.Stream] = m
-	}
-	return of, nil
+	return fn.By(marks, func(m events.Mark) string { return m.Stream }), nil
 }
 
 // settleOn acts on a comparison, and reports whether the offset has moved.

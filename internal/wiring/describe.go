@@ -29,10 +29,7 @@ func Describe(cfg *config.Config, r *status.Report) {
 			r.Types[i].Interval, r.Types[i].NextAt = configured.Interval, nextTurn(r, configured, t.TurnAt)
 		}
 	}
-	byID := make(map[string]status.Observer)
-	for _, o := range r.Observers {
-		byID[o.ID] = o
-	}
+	byID := fn.By(r.Observers, func(o status.Observer) string { return o.ID })
 	configured := make(map[string]bool)
 	for _, o := range cfg.Observers {
 		known := byID[o.ID]
