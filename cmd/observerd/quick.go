@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // quickInterval shows a change within seconds.
@@ -100,11 +100,8 @@ func (q *quickRun) look(ctx context.Context) error {
 		}
 		return saidError{err}
 	}
-	tables := make(map[string]bool)
-	for _, o := range cfg.Observers {
-		tables[o.Table] = true
-	}
+	tables := fn.Distinct(fn.Each(cfg.Observers, func(o config.Observer) string { return o.Table }))
 	fmt.Fprintf(q.stderr, "polling %s of %s every %s; the coordination database is temporary: 'observerd init' writes a configuration that lasts\n",
-		strings.Join(slices.Sorted(maps.Keys(tables)), ", "), cfg.Sources[cfg.Observers[0].Source].URL, span(cfg.Types()[0].Interval))
+		strings.Join(tables, ", "), cfg.Sources[cfg.Observers[0].Source].URL, span(cfg.Types()[0].Interval))
 	return nil
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // requestTimeout is how long a client may take to write its request.
@@ -181,8 +183,7 @@ func reloadPIDs(list string) []int {
 			pids = append(pids, pid)
 		}
 	}
-	slices.Sort(pids)
-	return slices.Compact(pids)
+	return fn.Distinct(pids)
 }
 
 // describe asks a process which node it is. The error is of one that is none, or that does

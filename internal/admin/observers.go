@@ -54,9 +54,7 @@ func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
 	if s.Type != "" && types[s.Type] == nil {
 		return nil, &wiring.UnknownIDError{What: "observer type", ID: s.Type, Known: slices.Sorted(maps.Keys(types))}
 	}
-	selected := slices.Concat(s.IDs, types[s.Type])
-	slices.Sort(selected)
-	return slices.Compact(selected), nil
+	return fn.Distinct(slices.Concat(s.IDs, types[s.Type])), nil
 }
 
 // configured returns an observer of the configuration.
@@ -87,8 +85,7 @@ func (op *Operator) ids(ctx context.Context) (polled map[string]lockdb.StreamSta
 	polled, err = op.polled(ctx)
 	ids = slices.Collect(maps.Keys(polled))
 	ids = append(ids, fn.Each(op.cfg.Observers, func(o config.Observer) string { return o.ID })...)
-	slices.Sort(ids)
-	return polled, slices.Compact(ids), err
+	return polled, fn.Distinct(ids), err
 }
 
 // polled returns the observers of the database.

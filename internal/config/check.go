@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // check checks keys that depend on others, and fills in defaults that do.
@@ -45,8 +45,7 @@ func (s Scheduler) LockRegions() []string {
 	for _, t := range s.Types {
 		regions = append(regions, t.Lock.Region)
 	}
-	slices.Sort(regions)
-	return slices.Compact(regions)
+	return fn.Distinct(regions)
 }
 
 // checkLabel accepts a short text that can stand in one line of a log.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -190,7 +189,7 @@ func scanNames(files []file, environ variables) names {
 	for _, f := range files {
 		n.scan(f.root)
 	}
-	n.types, n.sources = unique(n.types), unique(n.sources)
+	n.types, n.sources = fn.Distinct(n.types), fn.Distinct(n.sources)
 	return n
 }
 
@@ -206,11 +205,6 @@ func (n *names) scan(root *yaml.Node) {
 			n.sources = append(n.sources, name)
 		}
 	}
-}
-
-func unique(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // checkExposed rejects secrets that are written in a configuration that every user of the

@@ -20,8 +20,7 @@ import (
 func (x *input) names() []string {
 	all := fn.Each(x.want.Locks, func(l Lock) string { return l.Name })
 	all = append(all, fn.Each(x.Acquired, func(a status.Acquisition) string { return a.Name })...)
-	slices.Sort(all)
-	return slices.Compact(all)
+	return fn.Distinct(all)
 }
 
 // nameOf finds the name and the format behind a key; empty: unknown.

@@ -1,7 +1,10 @@
 // Package fn has generic functions that package slices lacks.
 package fn
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Each returns what f makes of each value; never nil.
 func Each[A, B any](values []A, f func(A) B) []B {
@@ -23,6 +26,12 @@ func Find[T any](all []T, wanted func(T) bool) (found T, ok bool) {
 		return all[i], true
 	}
 	return found, false
+}
+
+// Distinct sorts the values, and returns each once.
+func Distinct[T cmp.Ordered](all []T) []T {
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // By returns the values by their keys: of several with one key the last.

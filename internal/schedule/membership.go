@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -148,12 +149,7 @@ func ring(nodes []turn.Node, self turn.Node, typ string) (able, unable []turn.No
 
 // withSelf replaces the stored row of this node by self, and sorts the nodes.
 func withSelf(nodes []turn.Node, self turn.Node) []turn.Node {
-	all := []turn.Node{self}
-	for _, node := range nodes {
-		if node.BootID != self.BootID {
-			all = append(all, node)
-		}
-	}
+	all := append(fn.Only(nodes, func(node turn.Node) bool { return node.BootID != self.BootID }), self)
 	slices.SortFunc(all, func(a, b turn.Node) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.BootID, b.BootID))
 	})
@@ -167,8 +163,7 @@ func typeIndex(nodes []turn.Node, self turn.Node, typ string) int {
 	for _, node := range withSelf(nodes, self) {
 		types = append(types, node.Types...)
 	}
-	slices.Sort(types)
-	i, _ := slices.BinarySearch(slices.Compact(types), typ)
+	i, _ := slices.BinarySearch(fn.Distinct(types), typ)
 	return i
 }
 

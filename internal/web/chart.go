@@ -151,9 +151,7 @@ type takenTurn struct {
 
 // shareWork sums up the turns of the nodes that are there.
 func shareWork(past []status.PastPoll, nodes []status.Node, now time.Time) work {
-	w := work{Balance: 100, turns: make(map[string]int), Nodes: fn.Each(nodes, func(n status.Node) string { return n.Name })}
-	slices.Sort(w.Nodes)
-	w.Nodes = slices.Compact(w.Nodes)
+	w := work{Balance: 100, turns: make(map[string]int), Nodes: fn.Distinct(fn.Each(nodes, func(n status.Node) string { return n.Name }))}
 	perStep := make([]map[string]int, chartSteps)
 	due, heat := make(map[string]float64), make(map[string]map[string]int)
 	for t, p := range turnsOf(past, now) {

@@ -146,8 +146,7 @@ func (p *Provider) scan(ctx context.Context, glob string) ([]string, error) {
 	} else {
 		err = scan(ctx, p.client)
 	}
-	slices.Sort(all)
-	return slices.Compact(all), err
+	return fn.Distinct(all), err
 }
 
 // heldOf reads what the script says of a holder: EXPIRES MODE TERM FENCE FACTS, at that time in
