@@ -17,27 +17,22 @@ type CursorForm struct {
 	UTC bool
 }
 
-func (f CursorForm) zone(loc *time.Location) *time.Location {
-	if f.UTC || loc == nil {
-		return time.UTC
+// Has reports whether a text is a cursor of this form.
+func (f CursorForm) Has(text string) bool {
+	if len(text) != len(f.Layout) || !IsWallText([]byte(strings.TrimSuffix(text, "Z"))) {
+		return false
 	}
-	return loc
+	t, err := time.Parse(f.Layout, text)
+	return err == nil && t.Year() > 0
 }
 
-// Parse returns the instant of a cursor, of which nothing was checked. nil as location
-// means UTC.
-func (f CursorForm) Parse(cursor string, loc *time.Location) (time.Time, bool) {
-	if len(cursor) != len(f.Layout) || !IsWallText([]byte(strings.TrimSuffix(cursor, "Z"))) {
-		return time.Time{}, false
-	}
-	t, err := time.ParseInLocation(f.Layout, cursor, f.zone(loc))
-	return t, err == nil && t.Year() > 0
-}
-
-// Instant is Parse for a cursor whose shape was checked, without the cost of a layout
+// Instant is that of a cursor whose shape was checked, without the cost of a layout
 // in the loop over all rows.
 func (f CursorForm) Instant(cursor []byte, loc *time.Location) time.Time {
-	return ReadWall(cursor, f.zone(loc))
+	if f.UTC {
+		loc = time.UTC
+	}
+	return ReadWall(cursor, loc)
 }
 
 // Horizon writes an instant as a cursor that no later row will be below.

@@ -57,8 +57,7 @@ func daysIn(year, month int) int {
 // literal writes a cursor as a literal, which needs no quoting. It reports false for what
 // is none.
 func (k timeKind) literal(cursor string) (text string, ok bool) {
-	_, ok = k.Parse(cursor, nil)
-	return "'" + cursor + "'", ok
+	return "'" + cursor + "'", k.Has(cursor)
 }
 
 // least writes an instant as the least cursor of a row that is written from

@@ -68,7 +68,7 @@ func (k timeKind) value(text string) string {
 
 // bind writes a cursor as the text that is bound. It reports false for what is none.
 func (k timeKind) bind(cursor string) (text string, ok bool) {
-	if _, ok := k.Parse(cursor, nil); !ok {
+	if !k.Has(cursor) {
 		return "", false
 	}
 	if k.UTC {

@@ -48,7 +48,7 @@ func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
 // param writes a cursor as a parameter of its column's type. It reports false for what is
 // none.
 func (k timeKind) param(cursor string) (text []byte, ok bool) {
-	_, ok = k.Parse(cursor, nil)
+	ok = k.Has(cursor)
 	if k == timeUTC {
 		cursor += "+00"
 	}
