@@ -112,12 +112,7 @@ func (r Report) nodesNeed() (all []Attention) {
 	return all
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 func (r Report) observersNeed() (all []Attention) {
 	for _, o := range r.Observers {
