@@ -124,22 +124,6 @@ func (o Options) withDefaults() Options {
 // The types of these interfaces live in package turn, so that lockdb, which
 // implements them, need not import this package (layers).
 
-// turns stores turns, and has the clock that decides.
-type turns interface {
-	Now(ctx context.Context) (time.Time, error)
-	Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error)
-	// TakeTurn is refused with lock.ErrFenced when the lease has ended.
-	TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error
-}
-
-// streams stores each observer's part of the turns.
-type streams interface {
-	// TurnAndStreams returns the last turn of a type, without the holder of its lock, and those
-	// of its observers.
-	TurnAndStreams(ctx context.Context, typ string, ids []string) (turn.State, map[string]turn.Stream, error)
-	NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error
-}
-
 // members stores the live nodes.
 type members interface {
 	Beat(ctx context.Context, n turn.Node) error
@@ -147,11 +131,18 @@ type members interface {
 	Leave(ctx context.Context, bootID string) error
 }
 
-// Store stores turns, streams and members; lockdb.DB is one.
+// Store stores turns, each observer's part of them, and members, and has the clock that
+// decides; lockdb.DB is one.
 type Store interface {
-	turns
-	streams
 	members
+	Now(ctx context.Context) (time.Time, error)
+	Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error)
+	// TakeTurn is refused with lock.ErrFenced when the lease has ended.
+	TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error
+	// TurnAndStreams returns the last turn of a type, without the holder of its lock, and those
+	// of its observers.
+	TurnAndStreams(ctx context.Context, typ string, ids []string) (turn.State, map[string]turn.Stream, error)
+	NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error
 }
 
 // Liveness knows which other nodes have died; liveness.Monitor is one.
