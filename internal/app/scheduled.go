@@ -15,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -218,7 +219,7 @@ func (b *stepBackoff) lasts() bool {
 // grown is the time for the next step: twice that of the step before, if that was too
 // short. The rows of one timestamp are passed in one step, however many they are.
 func (b *stepBackoff) grown(least time.Duration) time.Duration {
-	return doubled(least, b.timeouts, max(least, mostGrown))
+	return wait.Doubled(least, b.timeouts, max(least, mostGrown))
 }
 
 // record adds the result of a step. timeout says that a failed one had too little time.
@@ -227,17 +228,9 @@ func (b *stepBackoff) record(failed, timeout bool) {
 		b.failures, b.timeouts, b.until = 0, 0, time.Time{}
 		return
 	}
-	b.until = time.Now().Add(doubled(leastBackoff, b.failures, mostBackoff))
+	b.until = time.Now().Add(wait.Doubled(leastBackoff, b.failures, mostBackoff))
 	b.failures++
 	if timeout {
 		b.timeouts++
 	}
-}
-
-// doubled doubles d so many times, up to most.
-func doubled(d time.Duration, times int, most time.Duration) time.Duration {
-	for ; times > 0 && d < most; times-- {
-		d *= 2
-	}
-	return min(d, most)
 }

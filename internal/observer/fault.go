@@ -3,6 +3,8 @@ package observer
 import (
 	"errors"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // ErrUnreachable is in a source's error when the database could not be reached or
@@ -72,11 +74,7 @@ func (c Class) CountsWith(other Class) bool {
 // that the class asks for no more than the observer's own backoff.
 func (c Class) Pause(failures int) time.Duration {
 	p := pauses[c]
-	d := p.least
-	for range failures - 1 {
-		d = min(2*d, p.most)
-	}
-	return d
+	return wait.Doubled(p.least, failures-1, p.most)
 }
 
 // Fault is an error of a source with its class.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // pauseAfter returns the time from the turn of the last failure to the next try: the
@@ -63,11 +64,5 @@ const (
 // 4 … intervals.
 func backoff(failures int, interval time.Duration) time.Duration {
 	longest := max(interval, min(maxBackoffIntervals*interval, maxBackoff))
-	d := interval
-	for range failures - 1 {
-		if d *= 2; d >= longest {
-			return longest
-		}
-	}
-	return d
+	return wait.Doubled(interval, failures-1, longest)
 }

@@ -46,6 +46,14 @@ func Until(ctx context.Context, d time.Duration, notify <-chan struct{}) End {
 	}
 }
 
+// Doubled doubles d so many times, up to most.
+func Doubled(d time.Duration, times int, most time.Duration) time.Duration {
+	for ; times > 0 && d < most; times-- {
+		d *= 2
+	}
+	return min(d, most)
+}
+
 // Group waits for goroutines, as those of a [sync.WaitGroup], but no longer than ctx:
 // one that hangs in the kernel must not keep its owner. The error begins with what.
 func Group(ctx context.Context, group interface{ Wait() }, what string) error {
