@@ -12,13 +12,6 @@ import (
 // in that time, however many ask.
 const reportAge = time.Second
 
-// reports are the reports that were read.
-type reports struct {
-	// mu is held while one is read: the others wait for it.
-	mu   sync.Mutex
-	last *reading
-}
-
 // reading is an attempt to read a report. It is not changed any more.
 type reading struct {
 	// report is that of the last attempt that went well, read at: zero before the first.
@@ -41,12 +34,12 @@ func (s *Server) report(ctx context.Context) (status.Report, error) {
 // read returns the last reading. Of those who find it too old, one makes the next, and the
 // others wait for it.
 func (s *Server) read(ctx context.Context) *reading {
-	s.reports.mu.Lock()
-	defer s.reports.mu.Unlock()
-	if last := s.reports.last; last == nil || time.Since(last.triedAt) >= reportAge {
-		s.reports.last = s.readAnew(ctx, last)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.lastRead; last == nil || time.Since(last.triedAt) >= reportAge {
+		s.lastRead = s.readAnew(ctx, last)
 	}
-	return s.reports.last
+	return s.lastRead
 }
 
 // readAnew reads the report for all who wait, and so to the end if this client leaves.

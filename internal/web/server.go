@@ -82,8 +82,10 @@ type Server struct {
 	listeners []*listener
 	address   string
 	serving   sync.WaitGroup
-	reports   reports
 	started   time.Time
+	// mu is held while a report is read: the others wait for it.
+	mu       sync.Mutex
+	lastRead *reading
 	// lookups are the requests of the API that are answered now.
 	lookups chan struct{}
 	// stopping ends with Stop, and with it requests that would take long.
