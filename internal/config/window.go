@@ -18,7 +18,6 @@ const day = 24 * time.Hour
 // its zone: it lasts an hour longer or less where the clocks are changed within it, and
 // an hour that they show twice counts both times.
 type Window struct {
-	text     string
 	from, to time.Duration // since midnight; to is less over midnight
 	zone     *time.Location
 }
@@ -45,7 +44,7 @@ func parseWindow(text string) (w *Window, why string) {
 		return nil, quote(text) + " begins and ends at one time; set two times, or enabled: false for no poll at all"
 	}
 	zone, why := parseZone(name)
-	return &Window{text, from, to, zone}, why
+	return &Window{from, to, zone}, why
 }
 
 // timeOfDay reads HH:MM as the time since midnight.
@@ -71,9 +70,6 @@ func mustWindow(text string) *Window {
 	}
 	return w
 }
-
-// String is the window as it is written.
-func (w *Window) String() string { return w.text }
 
 // Longest returns how long the window lasts, with an hour by which clocks may be changed.
 func (w *Window) Longest() time.Duration {
