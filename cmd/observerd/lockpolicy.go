@@ -93,14 +93,12 @@ func (p *policyCheck) run(cmd *cobra.Command, _ []string) error {
 	if cmd.Flags().Changed("lock") {
 		refused = p.judge(rules, &verdict)
 	}
-	if *p.output == formatJSON {
-		if err := printJSON(p.stdout, verdict); err != nil || refused == nil {
-			return err
-		}
-		return usageError{saidError{refused}}
-	}
-	if err := p.print(verdict); err != nil || refused == nil {
+	err = answer(p.stdout, *p.output, verdict, nil, func() error { return p.print(verdict) })
+	switch {
+	case err != nil, refused == nil:
 		return err
+	case *p.output == formatJSON:
+		return usageError{saidError{refused}}
 	}
 	return usageError{refused}
 }
