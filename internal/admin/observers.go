@@ -59,14 +59,12 @@ func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
 
 // configured returns an observer of the configuration.
 func (op *Operator) configured(id string) (config.Observer, error) {
-	var ids []string
-	for _, o := range op.cfg.Observers {
-		if o.ID == id {
-			return o, nil
-		}
-		ids = append(ids, o.ID)
+	o, ok := fn.Find(op.cfg.Observers, func(o config.Observer) bool { return o.ID == id })
+	if !ok {
+		known := fn.Distinct(fn.Each(op.cfg.Observers, func(o config.Observer) string { return o.ID }))
+		return o, &wiring.UnknownIDError{ID: id, Known: known}
 	}
-	return config.Observer{}, &wiring.UnknownIDError{ID: id, Known: slices.Sorted(slices.Values(ids))}
+	return o, nil
 }
 
 // known checks that the configuration or the database has the id, and returns the
