@@ -20,7 +20,9 @@ func TestAttemptOutlivesItsCaller(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	for name, giveUp := range map[string]func(ctx context.Context) (context.Context, context.CancelFunc){
-		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 20*time.Millisecond) },
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 20*time.Millisecond)
+		},
 		"cancelled": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(20*time.Millisecond, cancel)

@@ -53,6 +53,7 @@ var advice = map[int]string{
 	http.StatusMisdirectedRequest:         "correct the host in url",
 	http.StatusLocked:                     "it is tried again",
 	http.StatusTooEarly:                   "it is tried again",
+	http.StatusSwitchingProtocols:         "correct url: what it names speaks another protocol",
 	http.StatusUpgradeRequired:            "set https:// in url",
 	http.StatusTooManyRequests:            "lower concurrency, or have the receiver take more",
 	http.StatusUnavailableForLegalReasons: "ask who runs the receiver",
@@ -69,7 +70,7 @@ func verdict(answer *http.Response, now time.Time, size int) error {
 	failed := func(then string) error {
 		err := fmt.Errorf("the receiver answers %s; %s", named(code), then)
 		if after, ok := retryAfter(answer.Header, now); ok {
-			return &sink.RetryAfter{Err: err, After: after}
+			return &sink.RetryAfter{Err: fmt.Errorf("%w; it asks to wait for %v", err, after), After: after}
 		}
 		return err
 	}
@@ -125,6 +126,9 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return fmt.Errorf("the receiver did not answer within %v", timeout)
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("the receiver did not answer in time")
+	}
 	if of, is := errors.AsType[*url.Error](err); is {
 		err = of.Err
 	}
@@ -132,14 +136,15 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 	switch certificate, refused := errors.AsType[*tls.CertificateVerificationError](err); {
 	case refused:
 		return &outage{fmt.Errorf("the receiver's certificate is not accepted: %w; set tls.ca-file, or correct the host in url", certificate.Err)}
-	case errors.As(err, new(tls.RecordHeaderError)):
+	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch):
 		return &outage{errors.New("the receiver speaks no TLS; use http:// or another port in url")}
 	case dialled && (dial.Op == "dial" || dial.Op == "proxyconnect"):
 		return &outage{fmt.Errorf("the receiver cannot be reached: %w", err)}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the receiver closed the connection without an answer")
-	case strings.Contains(err.Error(), "malformed"): // It is quoted behind that word.
-		return errors.New("the receiver answers no HTTP, or was cut off; compare the port in url")
+	case dialled, ctx.Err() != nil, strings.HasPrefix(err.Error(), "tls: "):
+		return fmt.Errorf("send to the receiver: %w", err)
 	}
-	return fmt.Errorf("send to the receiver: %w", err)
+	// Other errors may quote the answer.
+	return errors.New("the receiver answers no HTTP, or was cut off; compare the port in url")
 }

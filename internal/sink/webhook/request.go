@@ -55,8 +55,14 @@ func (s *Sink) send(ctx context.Context, batch []events.Event, places []int) err
 		return explained(ctx, err, s.opts.Timeout)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, answer.Body, drained) // The header of the answer is the answer.
-	return verdict(answer, now, len(body))
+	if answer.StatusCode == http.StatusSwitchingProtocols { // What follows is the connection, which no deadline ends.
+		return verdict(answer, now, len(body))
+	}
+	_, cut := io.CopyN(io.Discard, answer.Body, drained)
+	if err := verdict(answer, now, len(body)); err != nil || cut == nil || errors.Is(cut, io.EOF) {
+		return err
+	}
+	return explained(ctx, cut, s.opts.Timeout) // A proxy may have lost the receiver in the middle.
 }
 
 // newRequests is the metric of the requests of a sink, which nobody sees without a registry.
