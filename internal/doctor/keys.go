@@ -132,10 +132,6 @@ func keys(x *input, f *findings) {
 	f.fine("every lock has one key: no other format and no other region was seen for the locks of this configuration")
 }
 
-// fresh is the age of an acquisition, in intervals, up to which its node counts as at
-// work.
-const fresh = 5
-
 // twoFormats finds locks that nodes of observerd take under both keys.
 func (x *input) twoFormats(f *findings) {
 	for _, name := range x.names() {
@@ -150,7 +146,7 @@ func (x *input) twoFormats(f *findings) {
 		}
 		last := max(x.At.Sub(p.At), x.At.Sub(s.At))
 		saw := fmt.Sprintf("%s was taken under both keys: plain by %s %s ago, spring by %s %s ago", name, p.Node, words(x.At.Sub(p.At)), s.Node, words(x.At.Sub(s.At)))
-		if last > fresh*x.interval(name) {
+		if last > status.Fresh*x.interval(name) {
 			f.add(Note, saw, "The key-format was changed.", "Nothing, if no node with the former one is left.")
 			continue
 		}

@@ -30,6 +30,8 @@ type Report struct {
 	Parked []Parked `json:"parked"`
 	// Polls are the last ones, newest first.
 	Polls []Poll `json:"polls"`
+	// Overdue are the types that no node has polled, though some should have; the verdict has them.
+	Overdue []Overdue `json:"-"`
 	// Locks are those of the pollers, and then others; MoreLocks is how many there
 	// are beside them at least.
 	Locks     []Lock `json:"locks"`
@@ -48,6 +50,15 @@ type Report struct {
 	// Past are the polls of the last hour, oldest first, and more of observers that are polled
 	// rarely. Only a node's own page has them.
 	Past []PastPoll `json:"-"`
+}
+
+// Fresh is how many intervals the last turn of a type may be old.
+const Fresh = 5
+
+// Overdue is a type whose turn no node has taken since then.
+type Overdue struct {
+	Type  string
+	Since time.Time
 }
 
 // Node is a process of the cluster.

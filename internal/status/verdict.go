@@ -46,7 +46,7 @@ const (
 
 // Judge returns the verdict on a report.
 func (r Report) Judge() Verdict {
-	v := Verdict{Level: LevelOK, Attention: slices.Concat(r.nodesNeed(), r.observersNeed(), r.sinksNeed(), r.othersNeed())}
+	v := Verdict{Level: LevelOK, Attention: slices.Concat(r.nodesNeed(), r.typesNeed(), r.observersNeed(), r.sinksNeed(), r.othersNeed())}
 	slices.SortStableFunc(v.Attention, func(a, b Attention) int { return cmp.Compare(b.Level.rank(), a.Level.rank()) })
 	if len(v.Attention) > 0 {
 		v.Level = v.Attention[0].Level
@@ -148,6 +148,19 @@ func (r Report) observersNeed() (all []Attention) {
 		all = append(all, a)
 	}
 	return all
+}
+
+// typesNeed names one of the types for all: one cause often stops them together.
+func (r Report) typesNeed() []Attention {
+	if len(r.Overdue) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(r.Overdue, func(a, b Overdue) int { return a.Since.Compare(b.Since) })
+	why := "its turn is due, and no node takes it: the nodes cannot take its lock, or do not go on"
+	if others := len(r.Overdue) - 1; others > 0 {
+		why = fmt.Sprintf("%s; so it is with %s", why, Plural(others, "other type", "other types"))
+	}
+	return []Attention{{Level: LevelFailing, What: "type " + first.Type, Since: first.Since, Why: why, Command: "observerd doctor", Runbook: "ObserverdTypeNotPolled"}}
 }
 
 // alive reports whether any node is.

@@ -61,6 +61,9 @@ func TestVerdict(t *testing.T) {
 				{Name: "lock:exclusive:page:reading:4", AcquiredAt: now.Add(-2 * time.Hour), MaxHold: time.Hour},
 			}
 		}, []string{"degraded lock lock:exclusive:page:reading:4: it is held for longer than the max-hold of its policy, 1h0m0s (2 locks in all)"}},
+		"types have no turns": {func(r *status.Report) {
+			r.Overdue = []status.Overdue{{Type: "order", Since: now}, {Type: "wes", Since: now.Add(-time.Minute)}}
+		}, []string{"failing type wes: its turn is due, and no node takes it: the nodes cannot take its lock, or do not go on; so it is with 1 other type"}},
 		"an observer is behind": {func(r *status.Report) { r.Observers[0].Lag = time.Hour }, []string{"degraded observer orders: its polls leave rows unread"}},
 		"a sink fails": {func(r *status.Report) {
 			for i := range r.Sinks {

@@ -30,6 +30,7 @@ func Describe(cfg *config.Config, r *status.Report) {
 		}
 	}
 	byID := fn.By(r.Observers, func(o status.Observer) string { return o.ID })
+	d.overdue(byID)
 	configured := make(map[string]bool)
 	for _, o := range cfg.Observers {
 		known := byID[o.ID]
@@ -150,6 +151,36 @@ func nextTurn(r *status.Report, t config.Type, last time.Time) time.Time {
 		return time.Time{}
 	}
 	return schedule.NextPoll(Timed(t), "", turn.Stream{At: last}, r.At)
+}
+
+// overdue adds the types whose turn no node has taken for long, though some poll them. A turn that is
+// under way has the lock, and one that does not reach a source is left to the other nodes: its
+// observer says so.
+func (d describer) overdue(observers map[string]status.Observer) {
+	r, held := d.report, make(map[string]bool)
+	for _, l := range r.Locks {
+		held[l.Name] = l.Left > 0 && l.Holder != ""
+	}
+	last := fn.By(r.Types, func(t status.Type) string { return t.Name })
+	for _, t := range d.types {
+		var since time.Time // when the node began that polls it for longest
+		for _, n := range r.Nodes {
+			if n.Polls(t.Name, "") && (since.IsZero() || n.StartedAt.Before(since)) {
+				since = n.StartedAt
+			}
+		}
+		fails := slices.ContainsFunc(t.Observers, func(o config.Observer) bool { return observers[o.ID].LastError != "" })
+		if since.IsZero() || held[t.LockName] || fails {
+			continue
+		}
+		if at := last[t.Name].TurnAt; at.After(since) {
+			since = at
+		}
+		due := schedule.NextPoll(Timed(t), "", turn.Stream{At: since}, since)
+		if r.At.Sub(due) > max(status.Fresh*t.Interval, 2*t.Lock.TTL) {
+			r.Overdue = append(r.Overdue, status.Overdue{Type: t.Name, Since: due})
+		}
+	}
 }
 
 // nextPoll returns when the observer is polled next, zero while it is paused without an

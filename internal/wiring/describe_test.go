@@ -94,6 +94,47 @@ func TestShardsAreDescribed(t *testing.T) {
 	}
 }
 
+// TestTypesWithoutTurnsAreOverdue has a type whose last turn is long ago, with a lease that ends
+// after a minute.
+func TestTypesWithoutTurnsAreOverdue(t *testing.T) {
+	t.Parallel()
+	settings := config.Settings{}
+	settings.Enabled, settings.FixedDelay, settings.Lock.TTL = true, time.Second, time.Minute
+	cfg := &config.Config{
+		Scheduler: config.Scheduler{Types: map[string]config.Settings{"order": settings}},
+		Observers: []config.Observer{{ID: "orders", Type: "order", Enabled: true}},
+	}
+	now := time.Now().Truncate(time.Second)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, tc := range map[string]struct {
+		change  func(r *status.Report)
+		overdue bool
+	}{
+		"for long":            {func(*status.Report) {}, true},
+		"never polled":        {func(r *status.Report) { r.Types = nil }, true},
+		"a turn a moment ago": {func(r *status.Report) { r.Types[0].TurnAt = ago(time.Minute) }, false},
+		"its nodes are new":   {func(r *status.Report) { r.Nodes[0].StartedAt = ago(time.Minute) }, false},
+		"no node polls it":    {func(r *status.Report) { r.Nodes[0].Types = nil }, false},
+		"its node has died":   {func(r *status.Report) { r.Nodes[0].Gone = true }, false},
+		"an observer fails":   {func(r *status.Report) { r.Observers = []status.Observer{{ID: "orders", LastError: "unreachable"}} }, false},
+		"a turn is under way": {func(r *status.Report) {
+			r.Locks = []status.Lock{{Name: "order-observer-poll", Holder: "a", Left: time.Second}}
+		}, false},
+		"the lease of a turn has ended": {func(r *status.Report) { r.Locks = []status.Lock{{Name: "order-observer-poll", Holder: "a"}} }, true},
+		"a stranger has the lock":       {func(r *status.Report) { r.Locks = []status.Lock{{Name: "order-observer-poll", Left: time.Hour}} }, true},
+	} {
+		r := status.Report{
+			At: now, Types: []status.Type{{Name: "order", TurnAt: ago(time.Hour)}},
+			Nodes: []status.Node{{Name: "a", Types: []string{"order"}, StartedAt: ago(2 * time.Hour)}},
+		}
+		tc.change(&r)
+		wiring.Describe(cfg, &r)
+		if got := len(r.Overdue) == 1; got != tc.overdue {
+			t.Errorf("%s: overdue %v, want %t", name, r.Overdue, tc.overdue)
+		}
+	}
+}
+
 // TestObserversAreDescribed has one that the configuration has not, one that was polled, and
 // one that was not.
 func TestObserversAreDescribed(t *testing.T) {
