@@ -305,8 +305,11 @@ func (s *supervisor) read() reading {
 // stopFormer stops the present node for the next one. What does not stop in time is
 // fenced, and left behind: until it ends, the next node counts as hanging.
 func (s *supervisor) stopFormer(ctx context.Context) {
-	if err := s.stop(ctx); err != nil {
+	switch err := s.stop(ctx); {
+	case errors.Is(err, context.DeadlineExceeded):
 		s.log.Error("The former node did not stop in time; the rest of it cannot commit, but may keep the files of sinks open", "err", err)
+	case err != nil:
+		s.log.Warn("The former node has stopped, and did not give everything back; what is left ends by itself", "err", err)
 	}
 }
 

@@ -182,6 +182,9 @@ func unanswered(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be used: %s", refusal)
 	}
+	if obstacle := sqldb.Obstacle(err); obstacle != "" {
+		return fmt.Errorf("the coordination database answers, and cannot be used: %s", obstacle)
+	}
 	if errors.Is(err, sqldb.ErrReadOnly) {
 		return errNoPrimary
 	}

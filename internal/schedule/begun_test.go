@@ -76,7 +76,7 @@ func TestOutageInATurnDoesNotLastUntilTheNext(t *testing.T) {
 		}
 		pass(30 * time.Second)
 		equal(t, "waits for the database", n.sched.Waiting(), true)
-		equal(t, "outages that the log has", n.log.count("does not answer; waiting for it"), 1)
+		equal(t, "outages that the log has", n.log.count("cannot be used; waiting for it"), 1)
 		db.set(func(m *memory) { m.down = false })
 		pass(30 * time.Second)
 		equal(t, "waits still", n.sched.Waiting(), false)

@@ -366,7 +366,7 @@ func TestDatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 				t.Errorf("%s is not polled any more", typ)
 			}
 		}
-		equal(t, "told of it", a.log.count("level=WARN", "Coordination database does not answer"), 2)
+		equal(t, "told of it", a.log.count("level=WARN", "Coordination database cannot be used"), 2)
 		equal(t, "told of its return", a.log.count("level=INFO", "Coordination database answers again"), 2)
 	})
 }
@@ -377,7 +377,7 @@ func TestFullDatabaseIsToldOnce(t *testing.T) {
 		db.locks.Fail(errDown)
 		a := start(t, db, "a", only("order"))
 		pass(20 * interval)
-		equal(t, "told of it", a.log.count("level=WARN", "Coordination database does not answer"), 1)
+		equal(t, "told of it", a.log.count("level=WARN", "Coordination database cannot be used"), 1)
 		equal(t, "told of its return too early", a.log.count("Coordination database answers again"), 0)
 		db.locks.Fail(nil)
 		pass(interval)

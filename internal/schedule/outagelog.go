@@ -18,7 +18,7 @@ func (o *outageLog) begin(loop string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.waiting) == 0 {
-		o.log.Warn("Coordination database does not answer; waiting for it", "err", err)
+		o.log.Warn("Coordination database cannot be used; waiting for it", "err", err)
 		o.waiting = make(map[string]bool)
 	}
 	o.waiting[loop] = true

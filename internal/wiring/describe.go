@@ -24,6 +24,10 @@ func Describe(cfg *config.Config, r *status.Report) {
 	for _, g := range r.Generations {
 		d.reading[g.Observer] = g.FinishedAt.IsZero()
 	}
+	r.Types = slices.DeleteFunc(r.Types, func(t status.Type) bool { // Of a former configuration.
+		_, configured := d.typeNamed(t.Name)
+		return !configured && !isPolled(r, t.Name, "")
+	})
 	for i, t := range r.Types {
 		if configured, ok := d.typeNamed(t.Name); ok {
 			r.Types[i].Interval, r.Types[i].NextAt = configured.Interval, nextTurn(r, configured, t.TurnAt)

@@ -102,6 +102,18 @@ func Unreachable(err error) bool {
 	return !errors.As(err, new(*pgconn.PgError)) && Unavailable(err)
 }
 
+// Obstacle says in a text for everyone why a server that answers does not do what it is asked; it is
+// empty for other errors.
+func Obstacle(err error) string {
+	switch server, ok := errors.AsType[*pgconn.PgError](err); {
+	case ok && server.Code == "42501" && !NoSession(err):
+		return contextual[server.Code]
+	case ok && server.Code == lockNotAvailable:
+		return "another session has locked for too long what the statement needs"
+	}
+	return ""
+}
+
 // unavailableState knows the SQLSTATEs of a server that is down, starting,
 // out of connections, out of disk, read-only after a failover, or busy.
 func unavailableState(code string) bool {

@@ -53,7 +53,11 @@ func (db *DB) MigrateBy(ctx context.Context) (applied []int64, err error) {
 			return nil, err
 		}
 	}
-	if applied, err = db.schema.up(ctx); err != nil {
+	applied, err = db.schema.up(ctx)
+	switch obstacle := Obstacle(err); {
+	case obstacle != "":
+		err = fmt.Errorf("migrate the coordination database: %s; no step is half done: %w", obstacle, err)
+	case err != nil:
 		err = fmt.Errorf("migrate the coordination database: %w", err)
 	}
 	return applied, err
