@@ -11,6 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/jsontext"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -97,15 +98,8 @@ func (c sinkCommands) act(cmd *cobra.Command, do operation) *cobra.Command {
 	output, timeout, by := outputFlag(cmd), timeoutFlag(cmd, operateTimeout), byFlags(cmd)
 	return c.operates(cmd, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator, args []string) error {
 		changed, result, err := do(ctx, operator, args[0], by())
-		if err != nil {
-			return err
-		}
-		done := struct {
-			Sink    string `json:"sink"`
-			Changed bool   `json:"changed"`
-			Result  string `json:"result"`
-		}{args[0], changed, result}
-		return c.line(*output, done, nil, "%s: %s", done.Sink, done.Result)
+		done := jsontext.Object{{Name: "sink", Value: args[0]}, {Name: "changed", Value: changed}, {Name: "result", Value: result}}
+		return c.line(*output, done, err, "%s: %s", args[0], result)
 	})
 }
 
