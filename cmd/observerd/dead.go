@@ -117,26 +117,21 @@ last met; it is not read again. What could not be read was not kept.`,
 		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator) error {
 			rows, parked, now, err := d.find(ctx, operator, admin.DeadFilter{Raw: true})
-			if err != nil {
-				return err
+			var found struct {
+				deadRecord
+				Row string `json:"row"`
 			}
-			var record deadRecord
-			var kept string
 			for _, row := range rows {
-				record, kept = recordOf(row), string(row.Raw)
+				found.deadRecord, found.Row = recordOf(row), string(row.Raw)
 			}
 			for _, p := range parked {
-				record, kept = recordOfParked(p), string(p.Data)
+				found.deadRecord, found.Row = recordOfParked(p), string(p.Data)
 			}
-			if *output == formatJSON {
-				return printJSON(c.stdout, struct {
-					deadRecord
-					Row string `json:"row"`
-				}{record, kept})
-			}
-			return table(c.stdout, []string{"record", record.Record}, [][]string{
-				{"observer", record.Observer}, {"key", orDash(record.Key)}, {"reason", record.why()}, {"refused", either(record.Refused, "yes", "no")},
-				{"first met", timestamp(record.FirstAt)}, {"last met", timestamp(record.LastAt) + ", " + ago(now, record.LastAt)}, {"row", orDash(kept)},
+			return answer(c.stdout, *output, found, err, func() error {
+				return table(c.stdout, []string{"record", found.Record}, [][]string{
+					{"observer", found.Observer}, {"key", orDash(found.Key)}, {"reason", found.why()}, {"refused", either(found.Refused, "yes", "no")},
+					{"first met", timestamp(found.FirstAt)}, {"last met", timestamp(found.LastAt) + ", " + ago(now, found.LastAt)}, {"row", orDash(found.Row)},
+				})
 			})
 		})
 	}
