@@ -50,15 +50,7 @@ var revision, committed string
 const unknown = "unknown"
 
 // buildVersion is the linker's version, else that of the module.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return unknown
-}
+func buildVersion() string { return cmp.Or(version, notes()["version"], unknown) }
 
 // commit is the linker's revision, else that which Go has noted in the binary,
 // if it was asked to.
@@ -76,10 +68,11 @@ func commit() string {
 // commitDate is the linker's date of the commit, else Go's.
 func commitDate() string { return cmp.Or(committed, notes()["vcs.time"], unknown) }
 
-// notes are the settings of the build that Go has noted in the binary.
+// notes are the version of the module and the settings of the build, as Go has noted them in the binary.
 func notes() map[string]string {
 	settings := make(map[string]string)
 	if info, ok := debug.ReadBuildInfo(); ok {
+		settings["version"] = info.Main.Version
 		for _, s := range info.Settings {
 			settings[s.Key] = s.Value
 		}
