@@ -10,9 +10,8 @@ import (
 // Make one with [NewActivity]; it is safe for concurrent use.
 type Activity struct {
 	mu       sync.Mutex
-	created  time.Time
-	last     map[action]time.Time
-	heldFrom time.Time // zero: the lock is not held
+	last     map[action]time.Time // of each action; of one that was not done, when this was made
+	heldFrom time.Time            // zero: the lock is not held
 	// alive notes that the type's loop is not stuck: a poll may take long while it commits.
 	alive func()
 }
@@ -28,7 +27,8 @@ const (
 
 // NewActivity returns the activity of a type for which nothing was done yet.
 func NewActivity() *Activity {
-	return &Activity{created: time.Now(), last: make(map[action]time.Time), alive: func() {}}
+	now := time.Now()
+	return &Activity{last: map[action]time.Time{acquired: now, active: now, committed: now}, alive: func() {}}
 }
 
 // Committed records that a chunk of the type was committed just now. The code that
@@ -76,8 +76,5 @@ func (a *Activity) held() time.Duration {
 func (a *Activity) age(of action) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if last, done := a.last[of]; done {
-		return time.Since(last)
-	}
-	return time.Since(a.created)
+	return time.Since(a.last[of])
 }
