@@ -65,17 +65,9 @@ func word(text string, p place) (string, string) {
 		return text, ""
 	}
 	if near := nearest.Name(text, words); near != "" {
-		return "", fmt.Sprintf("%s is not %s; use %s", quote(text), either(words), near)
+		return "", fmt.Sprintf("%s is not %s; use %s", quote(text), nearest.Either(words), near)
 	}
-	return "", fmt.Sprintf("unknown value %s; use %s", quote(text), either(words))
-}
-
-func either(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return "", fmt.Sprintf("unknown value %s; use %s", quote(text), nearest.Either(words))
 }
 
 func boolean(text string) (bool, string) {
@@ -120,7 +112,7 @@ func checkScheme(p place) (why string) {
 	if u, ok := p.value.Interface().(field.URL); !ok || schemes == "" || slices.Contains(strings.Split(schemes, "|"), u.Scheme) {
 		return ""
 	}
-	return "this URL leads to another kind of server; use " + either(strings.Split(schemes, "|")) + "://HOST"
+	return "this URL leads to another kind of server; use " + nearest.Either(strings.Split(schemes, "|")) + "://HOST"
 }
 
 func percent(text string) (Percent, string) {

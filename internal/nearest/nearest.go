@@ -58,3 +58,12 @@ func Suggest(name string, candidates []string) string {
 	}
 	return "use one of " + strings.Join(candidates, ", ")
 }
+
+// Either lists what may be written: a, b or c.
+func Either(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

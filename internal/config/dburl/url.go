@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/fn"
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // hidden stands for a secret in a URL that is printed.
@@ -46,11 +47,8 @@ const coordinationForm = "use sqlite:PATH or postgres://USER@HOST/DATABASE"
 
 // supported says what to write in place of a URL that cannot be used.
 func (k Kinds) supported() string {
-	list := strings.Join(fn.Each(k, func(kind Kind) string { return kind.Scheme }), ", ")
-	if i := strings.LastIndex(list, ", "); i >= 0 {
-		list = list[:i] + " or " + list[i+2:]
-	}
-	return "use sqlite:PATH, or " + list + "://USER@HOST/DATABASE"
+	schemes := fn.Each(k, func(kind Kind) string { return kind.Scheme })
+	return "use sqlite:PATH, or " + nearest.Either(schemes) + "://USER@HOST/DATABASE"
 }
 
 // unsupported are schemes of databases that are known, and not supported yet.
