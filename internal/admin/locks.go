@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -147,10 +146,7 @@ func (s LockSystem) manager(ctx context.Context) (*locks.Manager, error) {
 func (s LockSystem) provider(ctx context.Context) (locks.Provider, error) {
 	log := s.Logger.With("component", "locks")
 	if s.Provider == config.DatabaseProvider {
-		switch err := statDatabase(s.Config); {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, absent(s.Config)
-		case err != nil:
+		if err := statDatabase(s.Config); err != nil {
 			return nil, err
 		}
 		return database.Open(ctx, s.Config.Database.URL.Reveal(), database.Options{Logger: log})

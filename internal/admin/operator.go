@@ -40,15 +40,13 @@ type Operator struct {
 // connecting to it. The caller closes the operator.
 func NewOperator(o OperatorOptions) (*Operator, error) {
 	op := &Operator{cfg: o.Config, log: o.Logger, readOnly: o.ReadOnly}
-	if err := statDatabase(o.Config); err != nil {
-		if errors.Is(err, fs.ErrNotExist) && !o.Create {
-			return op, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+	err := statDatabase(o.Config)
+	switch missing := errors.Is(err, wiring.ErrAbsent); {
+	case missing && !o.Create:
+		return op, nil
+	case err != nil && !missing:
+		return nil, err
 	}
-	var err error
 	op.db, err = lockdb.Open(lockdb.Options{
 		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, ReadOnly: o.ReadOnly, Node: o.Config.Node.Name, Logger: o.Logger.With("component", "lockdb"),
 	})
@@ -65,6 +63,9 @@ func statDatabase(cfg *config.Config) error {
 		return err
 	}
 	_, err := os.Stat(cfg.Database.URL.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return absent(cfg)
+	}
 	return err
 }
 
