@@ -144,14 +144,9 @@ func (f *findings) add(s Severity, saw, why, do string) {
 	f.all = append(f.all, Finding{Severity: s, Check: f.check, Saw: saw, Why: why, Do: do})
 }
 
-// have reports whether the check has a finding of that severity.
-func (f *findings) have(s Severity) bool {
-	return slices.ContainsFunc(f.all, func(found Finding) bool { return found.Severity == s })
-}
-
 // fine adds that nothing is wrong, unless the check has found a warning or a problem.
 func (f *findings) fine(format string, args ...any) {
-	if f.have(Warning) || f.have(Problem) {
+	if slices.ContainsFunc(f.all, func(found Finding) bool { return found.Severity == Warning || found.Severity == Problem }) {
 		return
 	}
 	f.add(OK, fmt.Sprintf(format, args...), "", "")
