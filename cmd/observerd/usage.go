@@ -130,17 +130,12 @@ func writeOneOf(paths, args []string) string {
 }
 
 // completed is the only name that begins so, or "".
-func completed(beginning string, names []string) (found string) {
-	for _, name := range names {
-		switch {
-		case !strings.HasPrefix(name, beginning):
-		case found != "":
-			return ""
-		default:
-			found = name
-		}
+func completed(beginning string, names []string) string {
+	found := fn.Only(names, func(name string) bool { return strings.HasPrefix(name, beginning) })
+	if len(found) != 1 {
+		return ""
 	}
-	return found
+	return found[0]
 }
 
 // flagFault says of a wrong flag what to write instead.
