@@ -104,18 +104,10 @@ func (c *cli) migrateStatus() *cobra.Command {
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
 	return c.operates(cmd, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		schema, err := operator.Schema(ctx)
-		switch {
-		case err != nil:
-			return err
-		case *output == formatJSON:
-			if err := printJSON(c.stdout, schema); err != nil {
-				return err
-			}
-		case schema.State == admin.SchemaAbsent:
-			fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' creates it")
-		default:
-			fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)
+		text := fmt.Sprintf("schema is %s (database %d, binary %d)", schema.State, schema.Current, schema.Target)
+		if schema.State == admin.SchemaAbsent {
+			text = "the coordination database does not exist yet; 'observerd migrate up' creates it"
 		}
-		return schema.Err()
+		return cmp.Or(c.line(*output, schema, err, "%s", text), schema.Err())
 	})
 }
