@@ -89,7 +89,7 @@ func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) 
 
 // DropDead removes records of a stream for an operator, and returns how many there were.
 func (t *Operations) DropDead(ctx context.Context, ids []int64, act Act) (dropped int64, err error) {
-	return t.onRecords(ctx, t.sql.SQL().Dead.DeleteDead, ids, act)
+	return t.change(ctx, act, t.sql.SQL().Dead.DeleteDead, act.Subject, t.db.List(numbers(ids)))
 }
 
 // SettleDead removes the records of rows that were observed, under the lease of the

@@ -24,13 +24,12 @@ var (
 
 // Operations change a stream for an operator, and note it in obs_audit.
 type Operations struct {
-	db     *sqldb.DB
-	sql    *sqldb.Statements[partSQL]
-	engine engine
+	db  *sqldb.DB
+	sql *sqldb.Statements[partSQL]
 }
 
 // Operations returns the operations of an operator.
-func (db *DB) Operations() *Operations { return &Operations{db.db, db.sql, db.engine} }
+func (db *DB) Operations() *Operations { return &Operations{db.db, db.sql} }
 
 // By is who does something, and why, for the audit table.
 type By = lock.By
@@ -134,6 +133,17 @@ func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, 
 		}
 		return audit(ctx, tx, t.sql.SQL(), Did(by, "accept", stream, detail))
 	})
+}
+
+// change runs a statement for its act, which it notes if rows have changed, and returns how many.
+func (t *Operations) change(ctx context.Context, act Act, text string, args ...any) (n int64, err error) {
+	err = t.db.InTx(ctx, act.Action+" of "+act.Subject, func(tx *sql.Tx) error {
+		if n, err = sqldb.Affected(tx.ExecContext(ctx, text, args...)); err != nil || n == 0 {
+			return err
+		}
+		return audit(ctx, tx, t.sql.SQL(), act)
+	})
+	return n, err
 }
 
 // Note notes an act that is done in other transactions, before they begin.

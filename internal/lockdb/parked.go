@@ -3,7 +3,6 @@ package lockdb
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"time"
 
@@ -51,23 +50,12 @@ func (t *Operations) Parked(ctx context.Context, f ParkedFilter) ([]ParkedEvent,
 
 // RetryParked has the relay of the act's subject, a sink, deliver parked events, and all that
 // is parked of their keys. It returns how many these are.
-func (t *Operations) RetryParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
-	return t.onRecords(ctx, t.sql.SQL().Parked.Retry, numbers, act)
+func (t *Operations) RetryParked(ctx context.Context, ids []int64, act Act) (int64, error) {
+	return t.change(ctx, act, t.sql.SQL().Parked.Retry, act.Subject, t.db.List(numbers(ids)))
 }
 
 // DropParked removes parked events of the act's subject, a sink, and returns how many there
 // were.
-func (t *Operations) DropParked(ctx context.Context, numbers []int64, act Act) (int64, error) {
-	return t.onRecords(ctx, t.sql.SQL().Parked.Drop, numbers, act)
-}
-
-// onRecords runs a statement on records of the act's subject, and notes the act if there were any.
-func (t *Operations) onRecords(ctx context.Context, text string, ids []int64, act Act) (n int64, err error) {
-	err = t.db.InTx(ctx, act.Action+" of "+act.Subject, func(tx *sql.Tx) error {
-		if n, err = sqldb.Affected(tx.ExecContext(ctx, text, act.Subject, t.db.List(numbers(ids)))); err != nil || n == 0 {
-			return err
-		}
-		return audit(ctx, tx, t.sql.SQL(), act)
-	})
-	return n, err
+func (t *Operations) DropParked(ctx context.Context, ids []int64, act Act) (int64, error) {
+	return t.change(ctx, act, t.sql.SQL().Parked.Drop, act.Subject, t.db.List(numbers(ids)))
 }
