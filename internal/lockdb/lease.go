@@ -170,9 +170,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 // who lives; in others it lasts for its TTL.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.node.terms.Delete(g.Term)
-	err := sqldb.RetryLocked(ctx, func() error {
-		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, Stored(g)) })
-	})
+	err := sqldb.RetryLocked(ctx, func() error { return l.release(ctx, Stored(g)) })
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
 	}

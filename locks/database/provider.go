@@ -240,9 +240,7 @@ func (p *Provider) Release(ctx context.Context, g lock.Grant) error {
 	if g.Mode.Alone() {
 		return p.alone.Release(ctx, g)
 	}
-	err := sqldb.RetryLocked(ctx, func() error {
-		return sqldb.RetryConflicts(ctx, func() error { return p.engine.releaseHold(ctx, lockdb.Stored(g)) })
-	})
+	err := sqldb.RetryLocked(ctx, func() error { return p.engine.releaseHold(ctx, lockdb.Stored(g)) })
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
 	}

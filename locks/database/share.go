@@ -56,15 +56,13 @@ type step struct {
 // [lock.ErrLost] when one of them finds no row.
 func (p *Provider) change(ctx context.Context, what string, steps func() []step) error {
 	err := sqldb.RetryLocked(ctx, func() error {
-		err := sqldb.RetryConflicts(ctx, func() error {
-			return p.db.InTx(ctx, what, func(tx *sql.Tx) error {
-				for _, s := range steps() {
-					if err := changeOne(ctx, tx, s.text, s.args...); err != nil {
-						return err
-					}
+		err := p.db.InTx(ctx, what, func(tx *sql.Tx) error {
+			for _, s := range steps() {
+				if err := changeOne(ctx, tx, s.text, s.args...); err != nil {
+					return err
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 		if sqldb.LockTimedOut(err) {
 			return errors.Join(sqldb.ErrLocked, err)

@@ -73,11 +73,12 @@ func (db *DB) NoteLocked(key, region, name string, err error) {
 // longestPause is about the longest pause between two attempts at a row that is locked.
 const longestPause = 200 * time.Millisecond
 
-// RetryLocked runs f again while it returns [ErrLocked], until ctx ends.
+// RetryLocked runs f again while it returns [ErrLocked], until ctx ends, and after conflicts as
+// [RetryConflicts] does.
 func RetryLocked(ctx context.Context, f func() error) error {
 	pauses := wait.NewBackoff(longestPause/10, longestPause)
 	for {
-		if err := f(); !errors.Is(err, ErrLocked) {
+		if err := RetryConflicts(ctx, f); !errors.Is(err, ErrLocked) {
 			return err
 		}
 		if !wait.For(ctx, pauses.NextBackOff()) {
