@@ -45,20 +45,14 @@ func (p *Provider) group(ctx context.Context, r lock.Request) (*group, error) {
 	}, nil
 }
 
-// step is one of several statements that change rows of a term, all of them or none.
-type step struct {
-	text string
-	args []any
-}
-
-// change runs the steps in a transaction, and tries again while another client has locked a
+// change runs the steps in a transaction, all of them or none, and tries again while another client has locked a
 // row. Each try asks for the steps, since INT_LOCK may have become another table. The error is
 // [lock.ErrLost] when one of them finds no row.
-func (p *Provider) change(ctx context.Context, what string, steps func() []step) error {
+func (p *Provider) change(ctx context.Context, what string, steps func() []sqldb.Statement) error {
 	err := sqldb.RetryLocked(ctx, func() error {
 		err := p.db.InTx(ctx, what, func(tx *sql.Tx) error {
 			for _, s := range steps() {
-				if err := changeOne(ctx, tx, s.text, s.args...); err != nil {
+				if err := changeOne(ctx, tx, s.Text, s.Args...); err != nil {
 					return err
 				}
 			}
@@ -78,7 +72,7 @@ func (p *Provider) change(ctx context.Context, what string, steps func() []step)
 // Extend implements [lock.Extender]. A lease that one holds alone is renewed by its present
 // TTL first, which also locks the row, and then dated for the new one.
 func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
-	return p.change(ctx, fmt.Sprintf("extend lock %s", g.Key), func() []step {
+	return p.change(ctx, fmt.Sprintf("extend lock %s", g.Key), func() []sqldb.Statement {
 		if !g.Mode.Alone() {
 			return p.extendHold(g, ttl)
 		}
@@ -86,21 +80,21 @@ func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) 
 		longer.TTL = ttl
 		touch, now := p.alone.GuardSQL(g)
 		_, later := p.alone.GuardSQL(longer)
-		return []step{{touch, now}, {touch, later}, {p.sql.SQL().Extend, append(rowOf(g), ttl.Milliseconds())}}
+		return []sqldb.Statement{{Text: touch, Args: now}, {Text: touch, Args: later}, {Text: p.sql.SQL().Extend, Args: append(rowOf(g), ttl.Milliseconds())}}
 	})
 }
 
 // extendHold extends a share. The row of INT_LOCK comes first, which keeps all others from
 // changing who holds the lock.
-func (p *Provider) extendHold(g lock.Grant, ttl time.Duration) []step {
+func (p *Provider) extendHold(g lock.Grant, ttl time.Duration) []sqldb.Statement {
 	text := p.sql.SQL()
-	steps := []step{{text.ExtendRow, append(rowOf(g), ttl.Seconds())}}
+	steps := []sqldb.Statement{{Text: text.ExtendRow, Args: append(rowOf(g), ttl.Seconds())}}
 	if text.PinHold != "" {
-		steps = append(steps, step{text.PinHold, rowOf(g)})
+		steps = append(steps, sqldb.Statement{Text: text.PinHold, Args: rowOf(g)})
 	}
 	return append(steps,
-		step{text.ExtendGroup, append(rowOf(g), ttl.Milliseconds())},
-		step{text.ExtendHold, append(rowOf(g), ttl.Milliseconds())})
+		sqldb.Statement{Text: text.ExtendGroup, Args: append(rowOf(g), ttl.Milliseconds())},
+		sqldb.Statement{Text: text.ExtendHold, Args: append(rowOf(g), ttl.Milliseconds())})
 }
 
 // ReleaseAfter implements [lock.Delayer]: the lock goes to a term that nobody has, whose
@@ -108,16 +102,16 @@ func (p *Provider) extendHold(g lock.Grant, ttl time.Duration) []step {
 // Release.
 func (p *Provider) ReleaseAfter(ctx context.Context, g lock.Grant, after time.Duration) error {
 	term := uuid.NewString()
-	return p.change(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), func() []step {
+	return p.change(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), func() []sqldb.Statement {
 		text := p.sql.SQL()
 		if !g.Mode.Alone() {
-			return append(p.extendHold(g, after), step{text.DelayGroup, rowOf(g)}, step{text.DelayHold, append(rowOf(g), term)})
+			return append(p.extendHold(g, after), sqldb.Statement{Text: text.DelayGroup, Args: rowOf(g)}, sqldb.Statement{Text: text.DelayHold, Args: append(rowOf(g), term)})
 		}
 		touch, now := p.alone.GuardSQL(g)
-		return []step{
-			{touch, now},
-			{text.Delay, append(rowOf(g), after.Seconds(), term)},
-			{text.DelayLock, append(rowOf(g), term, after.Milliseconds())},
+		return []sqldb.Statement{
+			{Text: touch, Args: now},
+			{Text: text.Delay, Args: append(rowOf(g), after.Seconds(), term)},
+			{Text: text.DelayLock, Args: append(rowOf(g), term, after.Milliseconds())},
 		}
 	})
 }
