@@ -59,7 +59,8 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 		return observer.Cursor{Stream: stream}, nil
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		if err := s.create(ctx, stream); err != nil {
+		// It makes the cursor, if the lease still lives and no other node has.
+		if _, err := s.db.Exec(ctx, "create the cursor of "+stream, s.sql.SQL().Store.Create, fencedArgs(s.grant, stream)...); err != nil {
 			return observer.Cursor{}, err
 		}
 		c, err = s.cursor(ctx, stream)
@@ -72,14 +73,6 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 	}
 	s.node.events.SawEnd(ctx, stream, c.LastSeq, began)
 	return c, nil
-}
-
-// create makes the cursor, if the lease still lives and no other node has.
-func (s *Store) create(ctx context.Context, stream string) error {
-	if _, err := s.db.Main.ExecContext(ctx, s.sql.SQL().Store.Create, fencedArgs(s.grant, stream)...); err != nil {
-		return fmt.Errorf("create the cursor of %s: %w", stream, err)
-	}
-	return nil
 }
 
 // Observed implements [observer.Store]. Its error is [observer.ErrConflict] when
