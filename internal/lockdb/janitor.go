@@ -11,9 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -46,16 +43,14 @@ const cleanBatch = 5000
 // deleted, or of which another client has locked a row, does not keep it from the
 // other tables.
 func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
-	return (&cleaner{db: db.db, sql: db.sql, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: r}).run(ctx)
+	return (&cleaner{node: db, db: db.db, sql: db.sql, Retention: r}).run(ctx)
 }
 
 // cleaner is one run of [DB.Clean].
 type cleaner struct {
-	db      *sqldb.DB
-	sql     *sqldb.Statements[partSQL]
-	nodes   *Nodes
-	log     *eventlog.Log
-	cleaned *prometheus.CounterVec
+	node *DB
+	db   *sqldb.DB
+	sql  *sqldb.Statements[partSQL]
 	Retention
 	done haul
 }
@@ -95,7 +90,7 @@ func (c *cleaner) do(ctx context.Context, task chore) (int64, error) {
 			return total, err
 		}
 		total += n
-		c.cleaned.WithLabelValues(task.table).Add(float64(n))
+		c.node.metrics.cleaned.WithLabelValues(task.table).Add(float64(n))
 		if n < cleanBatch {
 			return total, nil
 		}
@@ -197,7 +192,7 @@ func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err err
 	for _, sink := range c.Sinks {
 		used[sink] = true
 	}
-	nodes, err := c.nodes.Nodes(ctx, c.Nodes)
+	nodes, err := c.node.Nodes().Nodes(ctx, c.Nodes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,7 +224,7 @@ func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (
 			continue
 		}
 		n, err := c.forgetSink(ctx, sink)
-		c.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
+		c.node.metrics.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
 		if !c.done.add(ctx, n, err) {
 			return false
 		}
@@ -257,7 +252,7 @@ func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err err
 
 // cleanEvents removes old events that every sink in use has stored.
 func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
-	offsets, err := c.log.StoredByAll(ctx, used)
+	offsets, err := c.node.events.StoredByAll(ctx, used)
 	if err != nil {
 		c.done.add(ctx, 0, err)
 		return
@@ -285,7 +280,7 @@ func (c *cleaner) cleanStream(ctx context.Context, stream string, stored int64) 
 			return total, err
 		}
 		total += n
-		c.cleaned.WithLabelValues("obs_event").Add(float64(n))
+		c.node.metrics.cleaned.WithLabelValues("obs_event").Add(float64(n))
 		if n < cleanBatch {
 			break
 		}

@@ -117,10 +117,7 @@ func makeVersionTable(ctx context.Context, pool *sql.DB) error {
 	if err == nil {
 		err = table.Insert(ctx, tx, database.InsertRequest{}) // What goose begins with.
 	}
-	if err != nil {
-		return errors.Join(err, Rollback(tx))
-	}
-	return tx.Commit()
+	return EndTx(tx, err)
 }
 
 // undefinedTable is the SQLSTATE of a table that is not there.
