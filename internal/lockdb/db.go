@@ -196,17 +196,6 @@ type previousHolder struct {
 	liveness, node string
 }
 
-// rule returns by which rule the lease was taken over. It is empty when the lock was free.
-func (p previousHolder) rule() string {
-	switch {
-	case p.expired:
-		return RuleTTL
-	case p.liveness == liveness.FoundDead:
-		return liveness.RuleSessionGone
-	}
-	return ""
-}
-
 // process is the process that acquires: its boot id, and how others see whether it lives.
 type process struct{ boot, liveness string }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
 )
@@ -202,8 +203,13 @@ func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
 // tookOver logs and counts a lease that its last holder did not release. It reports whether
 // this is one.
 func (l *Leases) tookOver(g lock.Grant, p previousHolder) bool {
-	rule := p.rule()
-	if rule == "" {
+	var rule string
+	switch {
+	case p.expired:
+		rule = RuleTTL
+	case p.liveness == liveness.FoundDead:
+		rule = liveness.RuleSessionGone
+	default: // The lock was free.
 		return false
 	}
 	l.node.metrics.takeovers.WithLabelValues(rule).Inc()
