@@ -86,8 +86,10 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) releaseOnce(ctx context.Context) error {
 	lost := l.end(nil)
 	l.keeper.remove(l)
-	g := l.Grant()
-	if l.isGone() {
+	l.mu.Lock()
+	g, gone := l.grant, l.gone
+	l.mu.Unlock()
+	if gone {
 		if !errors.Is(lost, ErrLost) {
 			lost = ErrLost
 		}
@@ -218,10 +220,4 @@ func (l *Lease) trustedUntil() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.trusted
-}
-
-func (l *Lease) isGone() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.gone
 }
