@@ -105,7 +105,7 @@ func (q *line) enter(requests []lock.Request) *waiter {
 	}
 	q.waiting = append(q.waiting, w)
 	if q.closing {
-		wakeUp(w.wake)
+		wait.Wake(w.wake)
 	}
 	q.runLocked()
 	return w
@@ -141,7 +141,7 @@ func (q *line) released(key string) {
 	for i, w := range all {
 		conflicts := func(other *waiter) bool { return overlap(w.requests, other.requests, lock.Mode.Conflicts) }
 		if wants(w.requests, key) && !slices.ContainsFunc(all[:i], conflicts) {
-			wakeUp(w.wake)
+			wait.Wake(w.wake)
 		}
 	}
 }
@@ -151,18 +151,10 @@ func ahead(a, b lock.Place) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(uint64(a.Ticket-1), uint64(b.Ticket-1))) //nolint:gosec // 0 becomes the greatest.
 }
 
-// wakeUp wakes the one who waits for the channel, which has room for one call.
-func wakeUp(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // runLocked lets the line be looked at soon. After close no look begins: nobody would wait
 // for its end.
 func (q *line) runLocked() {
-	wakeUp(q.poke)
+	wait.Wake(q.poke)
 	if !q.running && !q.closing {
 		q.running = true
 		q.done.Go(q.run)
@@ -238,7 +230,7 @@ func (q *line) look(waiting []*waiter, gone []lock.Request) {
 		}
 		turns = turns[len(w.requests):]
 		if come {
-			wakeUp(w.wake)
+			wait.Wake(w.wake)
 		}
 	}
 }
@@ -248,7 +240,7 @@ func (q *line) close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closing = true
 	for _, w := range q.waiting {
-		wakeUp(w.wake)
+		wait.Wake(w.wake)
 	}
 	q.mu.Unlock()
 	return wait.Group(ctx, &q.done, "the line of those who wait for locks")

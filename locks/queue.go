@@ -102,7 +102,7 @@ func (a *asker) leave(got bool) {
 func (q *queue) tellLocked(a *asker) {
 	for _, o := range q.all {
 		if o != a && overlap(a.requests, o.requests, anyMode) {
-			wakeUp(o.wake)
+			wait.Wake(o.wake)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (q *queue) released(key string) {
 	for _, a := range q.all {
 		if wants(a.requests, key) && q.blocker(a) == nil {
 			a.due = true
-			wakeUp(a.wake)
+			wait.Wake(a.wake)
 		}
 	}
 }
@@ -293,7 +293,7 @@ func (q *queue) close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
 	for _, a := range q.all {
-		wakeUp(a.wake)
+		wait.Wake(a.wake)
 	}
 	q.mu.Unlock()
 	q.cancel()

@@ -260,12 +260,7 @@ func (k *Keeper) remove(l *Lease) {
 }
 
 // wakeLoop lets the loop check again which renewals are due.
-func (k *Keeper) wakeLoop() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
-}
+func (k *Keeper) wakeLoop() { wait.Wake(k.wake) }
 
 // keeperMetrics count the keeper's leases and their renewals.
 type keeperMetrics struct {

@@ -76,12 +76,7 @@ func New(opts Options) *Relay {
 
 // Wake tells the relay that this process has committed events, so that it reads them at
 // once. It never blocks.
-func (r *Relay) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // The relay has not taken the last one yet.
-	}
-}
+func (r *Relay) Wake() { wait.Wake(r.wake) }
 
 // Run stands by, leads, and stands by again until ctx ends. It then
 // acknowledges what the sink has stored, closes the sink and releases the lease:

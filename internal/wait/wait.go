@@ -46,6 +46,14 @@ func Until(ctx context.Context, d time.Duration, notify <-chan struct{}) End {
 	}
 }
 
+// Wake wakes the one who waits for the channel, which has room for one call. It never blocks.
+func Wake(waits chan<- struct{}) {
+	select {
+	case waits <- struct{}{}:
+	default: // The last call was not taken yet.
+	}
+}
+
 // Doubled doubles d so many times, up to most.
 func Doubled(d time.Duration, times int, most time.Duration) time.Duration {
 	for ; times > 0 && d < most; times-- {

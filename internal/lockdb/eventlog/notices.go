@@ -27,12 +27,7 @@ const (
 
 // Announce tells the other nodes that this one has committed events, if [Log.Notices] runs.
 // It never blocks.
-func (l *Log) Announce() {
-	select {
-	case l.news <- struct{}{}:
-	default: // The last one is not sent yet.
-	}
-}
+func (l *Log) Announce() { wait.Wake(l.news) }
 
 // Notices sends what is announced, outside of the commit and at most 20 times a second, and
 // calls heard for the notices of all nodes, until ctx ends. It only saves waiting: readers
