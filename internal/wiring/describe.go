@@ -181,7 +181,7 @@ func (d describer) overdue(observers map[string]status.Observer) {
 			since = at
 		}
 		due := schedule.NextPoll(Timed(t), "", turn.Stream{At: since}, since)
-		if r.At.Sub(due) > max(status.Fresh*t.Interval, 2*t.Lock.TTL) {
+		if r.At.Sub(due) > max(status.Fresh*t.Interval, 2*t.TTL) {
 			r.Overdue = append(r.Overdue, status.Overdue{Type: t.Name, Since: due})
 		}
 	}

@@ -119,12 +119,12 @@ func TestManyNodesRestTheLonger(t *testing.T) {
 		s.nodes = append(s.nodes, node{sign: sign{boot: boot, liveness: BySession}})
 	}
 	s.alive = func(boot string) (bool, bool) { return alive[boot], true }
-	rests := func(want ...time.Duration) {
+	rests := func(want ...int) {
 		t.Helper()
 		for i, n := range s.nodes {
 			p := &SessionPresence{bootID: n.boot, restFor: time.Second}
-			if got := p.rest(s); alive[n.boot] && got != want[i]*time.Second {
-				t.Errorf("node %d of %d rests for %s, want %s", i+1, len(s.nodes), got, want[i]*time.Second)
+			if got := p.rest(s); alive[n.boot] && got != time.Duration(want[i])*time.Second {
+				t.Errorf("node %d of %d rests for %s, want %d s", i+1, len(s.nodes), got, want[i])
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 // How long a source that could not be reached is left alone by this process:
@@ -56,7 +55,7 @@ func (b *breaker) succeeded() {
 func (b *breaker) failed(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pause := wait.Doubled(leastOpen, b.failures, mostOpen)
+	pause := min(leastOpen<<min(b.failures, 16), mostOpen)
 	b.failures++
 	b.until, b.last = time.Now().Add(pause-pause/5+rand.N(2*pause/5)), err
 }
