@@ -75,9 +75,9 @@ func (r *reporter) nodes(ctx context.Context) error {
 
 func (r *reporter) types(ctx context.Context) (err error) {
 	r.Types, err = sqldb.All(ctx, r.db.db, "read the turns", r.db.sql.SQL().Turn.All, func(scan sqldb.Scan, t *status.Type) error {
-		var started, finished time.Time
-		err := scan(&t.Name, sqldb.ScanTime(&t.TurnAt), sqldb.ScanTime(&started), sqldb.ScanTime(&finished), &t.LastNode, &t.LastOutcome)
-		t.LastDuration = finished.Sub(started)
+		var started time.Time
+		err := scan(&t.Name, sqldb.ScanTime(&t.TurnAt), sqldb.ScanTime(&started), sqldb.ScanTime(&t.FinishedAt), &t.LastNode, &t.LastOutcome)
+		t.LastDuration = t.FinishedAt.Sub(started)
 		return err
 	})
 	return err

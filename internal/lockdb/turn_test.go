@@ -51,7 +51,7 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 			}
 		}
 		r, err := db.Report(ctx, nil)
-		last := status.Type{Name: "order", TurnAt: taken.At, LastNode: "node-a", LastOutcome: "ok", LastDuration: time.Millisecond}
+		last := status.Type{Name: "order", TurnAt: taken.At, LastNode: "node-a", LastOutcome: "ok", LastDuration: time.Millisecond, FinishedAt: taken.Finished}
 		if err != nil || len(r.Types) != 1 || r.Types[0] != last {
 			t.Errorf("turns: %+v, %v", r.Types, err)
 		}

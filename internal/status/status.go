@@ -90,6 +90,8 @@ type Type struct {
 	LastNode     string        `json:"last_node"`
 	LastOutcome  string        `json:"last_outcome"`
 	LastDuration time.Duration `json:"last_duration_ms"`
+	// FinishedAt is when the last turn ended.
+	FinishedAt time.Time `json:"-"`
 }
 
 // Observer is one observer and how far it has come.

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // Node is the node whose state the service manager gets.
@@ -136,10 +138,7 @@ func (n *Notifier) post(f func(*reporter)) {
 	n.mu.Lock()
 	n.queue = append(n.queue, f)
 	n.mu.Unlock()
-	select {
-	case n.wake <- struct{}{}:
-	default: // It is awake.
-	}
+	wait.Wake(n.wake)
 }
 
 // run owns the reporter.

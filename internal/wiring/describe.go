@@ -163,7 +163,7 @@ func nextTurn(r *status.Report, t config.Type, last time.Time) time.Time {
 func (d describer) overdue(observers map[string]status.Observer) {
 	r, held := d.report, make(map[string]bool)
 	for _, l := range r.Locks {
-		held[l.Name] = l.Left > 0 && l.Holder != ""
+		held[l.Name] = held[l.Name] || l.Left > 0 && l.Holder != ""
 	}
 	last := fn.By(r.Types, func(t status.Type) string { return t.Name })
 	for _, t := range d.types {
@@ -173,15 +173,18 @@ func (d describer) overdue(observers map[string]status.Observer) {
 				since = n.StartedAt
 			}
 		}
-		fails := slices.ContainsFunc(t.Observers, func(o config.Observer) bool { return observers[o.ID].LastError != "" })
-		if since.IsZero() || held[t.LockName] || fails {
+		fails := slices.ContainsFunc(t.Observers, func(o config.Observer) bool {
+			return observers[o.ID].LastError != "" && observers[o.ID].Pause == nil
+		})
+		_, listed := held[t.LockName]
+		if since.IsZero() || held[t.LockName] || !listed && r.MoreLocks > 0 || fails {
 			continue
 		}
-		if at := last[t.Name].TurnAt; at.After(since) {
-			since = at
-		}
-		due := schedule.NextPoll(Timed(t), "", turn.Stream{At: since}, since)
-		if r.At.Sub(due) > max(status.Fresh*t.Interval, 2*t.TTL) {
+		since = slices.MaxFunc([]time.Time{since, last[t.Name].TurnAt, last[t.Name].FinishedAt}, time.Time.Compare)
+		due, patience := schedule.NextPoll(Timed(t), "", turn.Stream{At: since}, since), max(status.Fresh*t.Interval, 2*t.TTL)
+		_, suspended := t.NotBetween.Until(r.At)
+		_, before := t.NotBetween.Until(r.At.Add(-patience))
+		if r.At.Sub(due) > patience && !suspended && !before {
 			r.Overdue = append(r.Overdue, status.Overdue{Type: t.Name, Since: due})
 		}
 	}

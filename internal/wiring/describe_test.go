@@ -117,6 +117,11 @@ func TestTypesWithoutTurnsAreOverdue(t *testing.T) {
 		"no node polls it":    {func(r *status.Report) { r.Nodes[0].Types = nil }, false},
 		"its node has died":   {func(r *status.Report) { r.Nodes[0].Gone = true }, false},
 		"an observer fails":   {func(r *status.Report) { r.Observers = []status.Observer{{ID: "orders", LastError: "unreachable"}} }, false},
+		"a paused observer failed": {func(r *status.Report) {
+			r.Observers = []status.Observer{{ID: "orders", LastError: "unreachable", Pause: &status.Pause{}}}
+		}, true},
+		"a long turn has ended":      {func(r *status.Report) { r.Types[0].FinishedAt = ago(time.Second) }, false},
+		"its lock may not be listed": {func(r *status.Report) { r.MoreLocks = 1 }, false},
 		"a turn is under way": {func(r *status.Report) {
 			r.Locks = []status.Lock{{Name: "order-observer-poll", Holder: "a", Left: time.Second}}
 		}, false},

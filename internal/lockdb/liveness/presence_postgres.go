@@ -173,6 +173,8 @@ const (
 	// looksInRest is how often one that rests looks at the leases meanwhile, and longestPace the
 	// longest time between two of these looks.
 	looksInRest, longestPace = 8, time.Second
+	// longestRests is the longest rest, in times of restFor: the watchers may leave all at once.
+	longestRests = 5
 )
 
 // rest returns for how long enough others watch the same regions: of those that live and have
@@ -199,7 +201,7 @@ func (p *SessionPresence) rest(s snapshot) time.Duration {
 	if absent && before < 2*watchers {
 		return 0
 	}
-	return time.Duration(before/watchers) * p.restFor
+	return time.Duration(min(before/watchers, longestRests)) * p.restFor
 }
 
 // noSuchStatement and statementExists are the answers of another session than that in which

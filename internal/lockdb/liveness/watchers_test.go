@@ -135,6 +135,14 @@ func TestManyNodesRestTheLonger(t *testing.T) {
 	rests(-1, -1, -1, 0, 0, 0, 0, 0, 0)
 	s.nodes = s.nodes[3:]
 	rests(0, 0, 0, 1, 1, 1)
+	for i := range 90 {
+		boot := fmt.Sprint("boot-0", i)
+		alive[boot] = true
+		s.nodes = append(s.nodes, node{sign: sign{boot: boot, liveness: BySession}})
+	}
+	if got := (&SessionPresence{bootID: "boot-9", restFor: time.Second}).rest(s); got != longestRests*time.Second {
+		t.Errorf("the last of many rests for %s", got)
+	}
 }
 
 // nodesOf shows so many nodes, boot-1 to boot-n.

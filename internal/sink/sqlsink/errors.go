@@ -26,7 +26,7 @@ func (e *serverError) Unwrap() error { return e.err }
 
 // advice says what is wrong and what to do, by SQLSTATE.
 var advice = map[string]string{
-	"22012": "a trigger or a rule of obs_feed_event leaves it out",
+	leftOut: "a trigger or a rule of obs_feed_event leaves it out",
 	"22021": "a text has a character that the encoding of the database lacks",
 	"22P02": "its data is not JSON",
 	"22P05": "a text has a character that the encoding of the database lacks",
@@ -44,6 +44,7 @@ var advice = map[string]string{
 }
 
 const (
+	leftOut = "22012" // See storeSQL.
 	missing = "the tables do not exist; run what 'observerd sinks sql' prints, or set create: true"
 	strange = "the tables are not those that 'observerd sinks sql' prints"
 )
@@ -75,7 +76,7 @@ func worded(server *pgconn.PgError) (text string, refuses bool) {
 		text += ", constraint " + server.ConstraintName + " of " + server.TableName
 	}
 	text += ")"
-	if what := advice[server.Code]; what != "" {
+	if what := advice[server.Code]; what != "" && (server.Code != leftOut || server.Where == "") { // Else a trigger has divided.
 		text += "; " + what
 	}
 	return text, refuses

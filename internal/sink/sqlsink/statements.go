@@ -129,7 +129,7 @@ WITH claim AS MATERIALIZED (
   RETURNING 1
 )
 SELECT count(*) / CASE
-       WHEN count(*) = 0 OR cardinality($11::uuid[]) = (SELECT count(*) FROM stored){repeated} THEN 1 ELSE 0 END
+       WHEN count(*) = 0 OR cardinality($11::uuid[]) <= (SELECT count(*) FROM stored){repeated} THEN 1 ELSE 0 END
   FROM claim`
 
 // positionsSQL returns what is stored last of the streams $2.

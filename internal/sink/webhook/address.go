@@ -1,12 +1,14 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,6 +27,13 @@ func transport(o Options) *http.Transport {
 		MaxIdleConnsPerHost:   o.Concurrency,
 		IdleConnTimeout:       time.Minute,
 		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true, // The body of an answer is not looked at.
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &outage{fmt.Errorf("the proxy answers %s; %s", named(answer.StatusCode), cmp.Or(advice[answer.StatusCode], "ask who runs it"))}
+		},
 	}
 }
 

@@ -122,17 +122,18 @@ func skew(h http.Header, now time.Time) time.Duration {
 }
 
 // explained returns why there was no answer, without the URL and what the receiver wrote.
-func explained(ctx context.Context, err error, timeout time.Duration) error {
+func explained(ctx context.Context, err error, limit time.Duration) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return fmt.Errorf("the receiver did not answer within %v", timeout)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("the receiver did not answer in time")
+		return fmt.Errorf("the receiver did not answer within %v", limit)
 	}
 	if of, is := errors.AsType[*url.Error](err); is {
 		err = of.Err
 	}
+	if proxy, is := errors.AsType[*outage](err); is {
+		return proxy
+	}
 	dial, dialled := errors.AsType[*net.OpError](err)
+	timeout, timed := errors.AsType[net.Error](err)
 	switch certificate, refused := errors.AsType[*tls.CertificateVerificationError](err); {
 	case refused:
 		return &outage{fmt.Errorf("the receiver's certificate is not accepted: %w; set tls.ca-file, or correct the host in url", certificate.Err)}
@@ -140,6 +141,8 @@ func explained(ctx context.Context, err error, timeout time.Duration) error {
 		return &outage{errors.New("the receiver speaks no TLS; use http:// or another port in url")}
 	case dialled && (dial.Op == "dial" || dial.Op == "proxyconnect"):
 		return &outage{fmt.Errorf("the receiver cannot be reached: %w", err)}
+	case timed && timeout.Timeout():
+		return errors.New("the receiver did not answer in time")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the receiver closed the connection without an answer")
 	case dialled, ctx.Err() != nil, strings.HasPrefix(err.Error(), "tls: "):

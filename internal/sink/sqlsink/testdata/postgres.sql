@@ -73,7 +73,7 @@ WITH claim AS MATERIALIZED (
   RETURNING 1
 )
 SELECT count(*) / CASE
-       WHEN count(*) = 0 OR cardinality($11::uuid[]) = (SELECT count(*) FROM stored) +
+       WHEN count(*) = 0 OR cardinality($11::uuid[]) <= (SELECT count(*) FROM stored) +
        (SELECT count(*) FROM "public".obs_feed_event o WHERE o.event_id = ANY ($11::uuid[])) THEN 1 ELSE 0 END
   FROM claim;
 
@@ -102,5 +102,5 @@ WITH claim AS MATERIALIZED (
   RETURNING 1
 )
 SELECT count(*) / CASE
-       WHEN count(*) = 0 OR cardinality($11::uuid[]) = (SELECT count(*) FROM stored) THEN 1 ELSE 0 END
+       WHEN count(*) = 0 OR cardinality($11::uuid[]) <= (SELECT count(*) FROM stored) THEN 1 ELSE 0 END
   FROM claim;
