@@ -53,7 +53,7 @@ type supervisor struct {
 	attended bool
 
 	// Those of the present node.
-	present     loadedConfig
+	present     *config.Config
 	log         *slog.Logger
 	node        *app.App
 	stopFeeding func() error
@@ -61,15 +61,9 @@ type supervisor struct {
 	// former is what to go back to while it is not sure that the present node can
 	// work with its configuration; nil otherwise. A node has worked with it, or it is
 	// the first one.
-	former *loadedConfig
+	former *config.Config
 	// waiting are to be told whether the present node can work with its configuration.
 	waiting []reloadAsk
-}
-
-// loadedConfig is a configuration, and when it was loaded.
-type loadedConfig struct {
-	*config.Config
-	at time.Time
 }
 
 // run returns when ctx ends or no node can go on.
@@ -79,9 +73,8 @@ func (s *supervisor) run(ctx context.Context) error {
 		warn(s.stderr, warnings)
 		return err
 	}
-	first := loadedConfig{cfg, time.Now()}
-	s.reloads.Set(exitOK, first.at)
-	if err := s.begin(ctx, first, warnings); err != nil {
+	s.reloads.Set(exitOK, cfg.Loaded())
+	if err := s.begin(ctx, cfg, warnings); err != nil {
 		return err
 	}
 	if s.deaf != nil {
@@ -121,8 +114,7 @@ func (s *supervisor) proven() <-chan struct{} {
 }
 
 // begin makes a node and starts it. When it fails, the fields are as they were.
-func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []config.Problem) error {
-	cfg := loaded.Config
+func (s *supervisor) begin(ctx context.Context, cfg *config.Config, warnings []config.Problem) error {
 	log := newLogger(s.stderr, cfg.Log, cfg.Log.Level)
 	for _, p := range warnings {
 		log.Warn("Configuration can be improved", "warning", p.String())
@@ -138,7 +130,7 @@ func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []
 	if err != nil {
 		return errors.Join(fmt.Errorf("start: %w", err), stopFeeding())
 	}
-	s.present, s.log, s.node, s.stopFeeding, s.running = loaded, log, node, stopFeeding, true
+	s.present, s.log, s.node, s.stopFeeding, s.running = cfg, log, node, stopFeeding, true
 	logStart(log, cfg, node.Addr())
 	node.Start()
 	s.describeNode(cfg.HTTP, node.Addr())
@@ -231,22 +223,22 @@ func (s *supervisor) reload(ctx context.Context, asks reloadAsk) error {
 		s.works(ctx)
 	default:
 	}
-	present, changed := s.present, config.Changed(s.present.Config, next.cfg)
+	present, changed := s.present, config.Changed(s.present, next.cfg)
 	s.log.Info("Reloading the configuration: the node stops, and another one takes its place", "changed", changed)
 	s.stopFormer(ctx)
 	if ended(ctx) {
 		return nil
 	}
-	if err := s.begin(ctx, loadedConfig{next.cfg, time.Now()}, next.warnings); err != nil {
+	if err := s.begin(ctx, next.cfg, next.warnings); err != nil {
 		return s.revert(ctx, present, err, asks)
 	}
 	if s.former == nil {
-		s.former = &present
+		s.former = present
 	}
 	asks.changed = len(changed)
 	s.waiting = append(s.waiting, asks)
 	s.log.Info("Configuration reloaded")
-	s.reloads.Set(exitOK, s.present.at)
+	s.reloads.Set(exitOK, s.present.Loaded())
 	s.manager.Reloaded("")
 	asks.answers <- reloadAnswer{Waiting: true}
 	return nil
@@ -316,14 +308,14 @@ func (s *supervisor) stopFormer(ctx context.Context) {
 // undo goes back from a node that was begun by a reload and cannot go on.
 func (s *supervisor) undo(ctx context.Context, why error) error {
 	s.manager.Reloading()
-	former, waiting := *s.former, s.waiting
+	former, waiting := s.former, s.waiting
 	s.former, s.waiting = nil, nil
 	s.stopFormer(ctx)
 	return s.revert(ctx, former, why, waiting...)
 }
 
 // revert begins a node with the former configuration, because of why.
-func (s *supervisor) revert(ctx context.Context, former loadedConfig, why error, asked ...reloadAsk) error {
+func (s *supervisor) revert(ctx context.Context, former *config.Config, why error, asked ...reloadAsk) error {
 	err := s.begin(ctx, former, nil)
 	if err != nil && !ended(ctx) { // When it need not begin, it cannot either.
 		return errors.Join(why, fmt.Errorf("go back to the former configuration: %w", err))
@@ -346,7 +338,7 @@ func (s *supervisor) refused(why error, asked ...reloadAsk) {
 	} else {
 		s.log.Error("Reload refused: the former configuration stays in use", "err", why)
 	}
-	s.reloads.Set(exitCode(why), s.present.at)
+	s.reloads.Set(exitCode(why), s.present.Loaded())
 	s.manager.Reloaded(summary(why))
 	for _, asks := range asked {
 		asks.answers <- reloadAnswer{ExitCode: exitCode(why), Why: "the node has refused the new configuration, and keeps the former one: " + summary(why)}
