@@ -149,8 +149,8 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 			return dead, nil
 		}
 	}
-	rows := func(ctx context.Context, text string, visit func(scan func(...any) error) error) error {
-		return db.db.Query(ctx, "look which nodes live", text, visit)
+	rows := func(ctx context.Context, text string, visit func(scan func(...any) error) error, args ...any) error {
+		return db.db.Query(ctx, "look which nodes live", text, visit, args...)
 	}
 	return liveness.Dead(ctx, db.db, rows)
 }

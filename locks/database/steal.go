@@ -11,17 +11,13 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/pgsession"
 )
 
-// stealLockedError is [sqldb.ErrLocked] of a steal. Who holds the lock is known.
-type stealLockedError struct{}
-
-func (stealLockedError) Error() string {
-	return "another transaction has locked its row; try again, and find that transaction if the error persists"
-}
-
-func (stealLockedError) Is(target error) bool {
-	return target == lock.ErrHeld || target == sqldb.ErrLocked
+// errStealLocked is [sqldb.ErrLocked] of a steal. Who holds the lock is known.
+var errStealLocked = &pgsession.WordedError{
+	Text: "another transaction has locked its row; try again, and find that transaction if the error persists",
+	Err:  errors.Join(lock.ErrHeld, sqldb.ErrLocked),
 }
 
 // Steal implements [lock.Stealer]. It waits for a row that is locked as Acquire does, and is
@@ -54,7 +50,7 @@ func (p *Provider) steal(ctx context.Context, g lock.Grant, seen lock.Held, act 
 	}
 	defer func() {
 		if err = sqldb.EndTx(tx, err); sqldb.LockTimedOut(err) {
-			err = stealLockedError{}
+			err = errStealLocked
 		}
 	}()
 	if err := p.endSeen(ctx, tx, g, seen); err != nil {

@@ -53,14 +53,11 @@ func (p *Provider) send(ctx context.Context, r Record) (Record, error) {
 	}
 	stored, err := p.opts.Records.Put(ctx, r)
 	if err == nil && (stored.Mark != r.Mark || stored.Version == "") {
-		err = errNotStored
+		// It may be a proxy with an object of its own.
+		err = errors.New("a write was answered without what it has stored; find out what answers in place of the server")
 	}
 	return stored, err
 }
-
-// errNotStored is what another than the store answers, such as a proxy with a page or an object
-// of its own.
-var errNotStored = errors.New("a write was answered without what it has stored; find out what answers in place of the server")
 
 // change writes what next makes of the record of the grant's term, as it was last seen or as it
 // is in the store. The error is [lock.ErrLost] when the term does not have it any more.

@@ -157,11 +157,6 @@ func (x *examiner) names(ctx context.Context, text string, to *[]string, args ..
 	return collect(ctx, x, text, to, func(scan sqldb.Scan, name *string) error { return scan(name) }, args...)
 }
 
-// rows is visit for a query without parameters.
-func (x *examiner) rows(ctx context.Context, text string, row func(scan sqldb.Scan) error) error {
-	return x.visit(ctx, text, row)
-}
-
 // one reads the only row of a result.
 func (x *examiner) one(ctx context.Context, text string, into ...any) error {
 	return x.inTx(ctx, func(tx *sql.Tx) error { return tx.QueryRowContext(ctx, text).Scan(into...) })

@@ -34,7 +34,7 @@ func (x *examiner) acquisitions(ctx context.Context) error {
 }
 
 func (x *examiner) members(ctx context.Context) error {
-	dead, err := liveness.Dead(ctx, x.db.DB, x.rows)
+	dead, err := liveness.Dead(ctx, x.db.DB, x.visit)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (x *examiner) pauses(ctx context.Context) error {
 
 // poison reads which observers have poison rows.
 func (x *examiner) poison(ctx context.Context) error {
-	return x.rows(ctx, x.sql.SQL().Poison, func(scan sqldb.Scan) error {
+	return x.visit(ctx, x.sql.SQL().Poison, func(scan sqldb.Scan) error {
 		var p status.PoisonRows
 		err := scan(&p.Observer, &p.Reason, &p.Rows, &p.Only)
 		if n := len(x.found.Poison); n > 0 && x.found.Poison[n-1].Observer == p.Observer {

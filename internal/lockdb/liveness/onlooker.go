@@ -17,7 +17,7 @@ const absence = time.Second
 type aliveness func(bootID string) (alive, known bool)
 
 // Rows visits each row of a query's result.
-type Rows func(ctx context.Context, text string, visit func(scan sqldb.Scan) error) error
+type Rows func(ctx context.Context, text string, visit func(scan sqldb.Scan) error, args ...any) error
 
 // Dead finds the dead nodes without being a node, as a command does, and reads with rows. It
 // judges as a node would: it returns the boot ids of the nodes that were absent in both of two
