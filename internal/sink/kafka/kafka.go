@@ -30,6 +30,7 @@ import (
 	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/sink"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 const (
@@ -251,7 +252,11 @@ func (s *Sink) attempt(ctx context.Context, records func(produce func(*kgo.Recor
 			fail(s.explained(ctx, "write to the topic "+r.Topic, err))
 		}
 	}
-	records(func(r *kgo.Record) { s.client.Produce(flush, r, promise) })
+	last := make(map[string]*kgo.Record) // of each topic
+	records(func(r *kgo.Record) {
+		last[r.Topic] = r
+		s.client.Produce(flush, r, promise)
+	})
 	_ = s.client.Flush(flush) // Its error is of flush, whose cause says more.
 	switch err := context.Cause(flush); {
 	case ctx.Err() != nil:
@@ -259,8 +264,29 @@ func (s *Sink) attempt(ctx context.Context, records func(produce func(*kgo.Recor
 	case err != nil:
 		return err
 	}
+	if err := s.learn(ctx, last); err != nil {
+		return s.explained(ctx, "learn the partitions of topics", err)
+	}
 	if err := s.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		return s.explained(ctx, "commit a transaction", err)
+	}
+	return nil
+}
+
+// learn waits until the client knows the partitions of the topics of written records. Of a
+// topic that it meets for the first time it sends records a moment before it stores the
+// partitions. EndTransaction in that moment counts no record of the topic: if there are no
+// others it aborts, without an error (kgo 1.22).
+func (s *Sink) learn(ctx context.Context, written map[string]*kgo.Record) error {
+	for _, r := range written {
+		for {
+			if leader, _, _ := s.client.PartitionLeader(r.Topic, r.Partition); leader >= 0 {
+				break
+			}
+			if !wait.For(ctx, time.Millisecond) {
+				return context.Cause(ctx)
+			}
+		}
 	}
 	return nil
 }
