@@ -235,10 +235,7 @@ func (d *deadChoice) find(ctx context.Context, operator *admin.Operator, f admin
 // byGroup calls do for the records of each observer, or sink. A failure of one does not keep
 // it from the others.
 func byGroup[T any](found []T, of func(T) string, do func(some []T) error) error {
-	groups := make(map[string][]T)
-	for _, d := range found {
-		groups[of(d)] = append(groups[of(d)], d)
-	}
+	groups := fn.Group(found, func(d T) (string, T) { return of(d), d })
 	var all error
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
 		if err := do(groups[id]); err != nil {

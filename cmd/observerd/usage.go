@@ -86,10 +86,7 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 // insteadOf says what to write for a command that a group does not have: that which
 // lives elsewhere under this name, else the nearest, else all of them if they are few.
 func insteadOf(group *cobra.Command, args []string) string {
-	elsewhere := make(map[string][]string) // The paths of commands, by name.
-	for _, c := range commandsBelow(group.Root()) {
-		elsewhere[c.Name()] = append(elsewhere[c.Name()], c.CommandPath())
-	}
+	elsewhere := fn.Group(commandsBelow(group.Root()), func(c *cobra.Command) (name, path string) { return c.Name(), c.CommandPath() })
 	here := fn.Each(fn.Only(group.Commands(), (*cobra.Command).IsAvailableCommand), (*cobra.Command).Name)
 	if paths := elsewhere[args[0]]; len(paths) > 0 {
 		return writeOneOf(paths, args[1:])

@@ -47,10 +47,7 @@ func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
 			return nil, &wiring.UnknownIDError{ID: id, Known: ids}
 		}
 	}
-	types := make(map[string][]string)
-	for _, o := range op.cfg.Observers {
-		types[o.Type] = append(types[o.Type], o.ID)
-	}
+	types := fn.Group(op.cfg.Observers, func(o config.Observer) (typ, id string) { return o.Type, o.ID })
 	if s.Type != "" && types[s.Type] == nil {
 		return nil, &wiring.UnknownIDError{What: "observer type", ID: s.Type, Known: slices.Sorted(maps.Keys(types))}
 	}

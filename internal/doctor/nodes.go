@@ -177,11 +177,7 @@ func (x *input) working() []status.Member {
 
 // group sorts the names of nodes by a property.
 func group(members []status.Member, of func(status.Member) string) map[string][]string {
-	all := map[string][]string{}
-	for _, m := range members {
-		all[of(m)] = append(all[of(m)], m.Name)
-	}
-	return all
+	return fn.Group(members, func(m status.Member) (property, name string) { return of(m), m.Name })
 }
 
 func groups(all map[string][]string) string {

@@ -43,6 +43,25 @@ func By[K comparable, T any](all []T, key func(T) K) map[K]T {
 	return by
 }
 
+// Group returns the values that entry has by their keys, in the order of all.
+func Group[T any, K comparable, V any](all []T, entry func(T) (K, V)) map[K][]V {
+	groups := make(map[K][]V)
+	for _, one := range all {
+		key, value := entry(one)
+		groups[key] = append(groups[key], value)
+	}
+	return groups
+}
+
+// Set returns a map that has true for each of the values.
+func Set[T comparable](all []T) map[T]bool {
+	set := make(map[T]bool, len(all))
+	for _, one := range all {
+		set[one] = true
+	}
+	return set
+}
+
 // Indexes returns 0 to n-1.
 func Indexes(n int) []int {
 	all := make([]int, n)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -188,10 +189,7 @@ func (c *cleaner) cleanLog(ctx context.Context) {
 // sinks returns the sinks that are in use, according to this node, to
 // others, or by a relay's recent work, and all that have offsets.
 func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err error) {
-	used, fed = map[string]bool{}, map[string]bool{}
-	for _, sink := range c.Sinks {
-		used[sink] = true
-	}
+	used, fed = fn.Set(c.Sinks), make(map[string]bool)
 	nodes, err := c.node.Nodes().Nodes(ctx, c.Nodes)
 	if err != nil {
 		return nil, nil, err

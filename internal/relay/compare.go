@@ -75,7 +75,7 @@ func (t *term) ask(ctx context.Context, resumer sink.Resumer, streams []string) 
 	if err != nil {
 		return nil, fmt.Errorf("look for the events that the sink holds: %w", err)
 	}
-	of, isHeld, isTaken := make(map[string]*events.Position, len(positions)), setOf(held), setOf(taken)
+	of, isHeld, isTaken := make(map[string]*events.Position, len(positions)), fn.Set(held), fn.Set(taken)
 	for i := range positions {
 		of[positions[i].Stream] = &positions[i]
 	}
@@ -87,14 +87,6 @@ func (t *term) ask(ctx context.Context, resumer sink.Resumer, streams []string) 
 		}
 	}
 	return all, nil
-}
-
-func setOf(all []events.Position) map[events.Position]bool {
-	set := make(map[events.Position]bool, len(all))
-	for _, p := range all {
-		set[p] = true
-	}
-	return set
 }
 
 // agrees reports whether the stream was compared with the sink at this offset: a log that

@@ -159,10 +159,7 @@ func withSelf(nodes []turn.Node, self turn.Node) []turn.Node {
 // typeIndex returns the type's index among all types of the cluster, so that nodes
 // with different types agree on it.
 func typeIndex(nodes []turn.Node, self turn.Node, typ string) int {
-	var types []string
-	for _, node := range withSelf(nodes, self) {
-		types = append(types, node.Types...)
-	}
+	types := slices.Concat(fn.Each(withSelf(nodes, self), func(n turn.Node) []string { return n.Types })...)
 	i, _ := slices.BinarySearch(fn.Distinct(types), typ)
 	return i
 }

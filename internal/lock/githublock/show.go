@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-github/v93/github"
 	"github.com/google/uuid"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/record"
 )
@@ -199,10 +200,7 @@ func (p *Provider) sweep(ctx context.Context, _ string, before time.Time) (remov
 	if err != nil {
 		return 0, err
 	}
-	held := make(map[string]bool)
-	for _, r := range all {
-		held[r.Term] = true
-	}
+	held := fn.Set(fn.Each(all, func(r record.Record) string { return r.Term }))
 	// What is deleted while its pages are read would hide others.
 	var old []int64
 	options := github.IssueListCommentsOptions{Sort: new("updated"), Direction: new("asc"), ListOptions: github.ListOptions{PerPage: 100}}

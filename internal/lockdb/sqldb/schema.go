@@ -14,6 +14,8 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 	gooselock "github.com/pressly/goose/v3/lock"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // SchemaTable remembers which migrations have run.
@@ -193,10 +195,7 @@ func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) 
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		done = partial.Applied
 	}
-	for _, m := range done {
-		applied = append(applied, m.Source.Version)
-	}
-	return applied, err
+	return fn.Each(done, func(m *goose.MigrationResult) int64 { return m.Source.Version }), err
 }
 
 // schemaState compares without writing: goose would create its table. made returns that

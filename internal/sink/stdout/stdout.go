@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/sink"
 )
 
@@ -103,12 +104,9 @@ func (s *Sink) report(batch []events.Event) sink.Result {
 		_, ok := s.unreported[batch[i].ID]
 		return ok
 	})
-	stored := make(map[string]int64)
-	for _, p := range r.Stored {
-		stored[p.Stream] = p.Seq
-	}
+	stored := fn.By(r.Stored, func(p events.Position) string { return p.Stream })
 	for i := range batch {
-		if batch[i].Seq <= stored[batch[i].Stream] {
+		if batch[i].Seq <= stored[batch[i].Stream].Seq {
 			delete(s.unreported, batch[i].ID)
 		}
 	}

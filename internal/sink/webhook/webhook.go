@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/sink"
 	"github.com/observerd/observerd/webhooks"
 )
@@ -267,15 +268,12 @@ func (d *delivery) result() sink.Result {
 
 // remember keeps the events that are stored and not in the result.
 func (s *Sink) remember(d *delivery, r sink.Result) {
-	last := make(map[string]int64)
-	for _, p := range r.Stored {
-		last[p.Stream] = p.Seq
-	}
+	last := fn.By(r.Stored, func(p events.Position) string { return p.Stream })
 	if len(s.ahead) > remembered {
 		clear(s.ahead) // They are sent again, which is allowed.
 	}
 	for i, e := range d.batch {
-		if e.Seq <= last[e.Stream] {
+		if e.Seq <= last[e.Stream].Seq {
 			delete(s.ahead, e.ID)
 		} else if d.stored[i] {
 			s.ahead[e.ID] = struct{}{}

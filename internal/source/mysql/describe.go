@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -112,12 +113,8 @@ func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) 
 
 // primaryKey returns the columns of the one among the indexes; none without one.
 func primaryKey(indexes []index) []string {
-	for _, i := range indexes {
-		if i.primary() {
-			return i.columns
-		}
-	}
-	return nil
+	primary, _ := fn.Find(indexes, index.primary)
+	return primary.columns
 }
 
 // indexesOf reads the rows of indexesSQL, of any server, by the names of the tables.

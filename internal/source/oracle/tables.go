@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -152,11 +153,7 @@ func isInternal(table string) bool {
 
 // grouped has the second values by the first.
 func grouped(rows [][]string) map[string][]string {
-	all := make(map[string][]string)
-	for _, row := range rows {
-		all[row[0]] = append(all[row[0]], row[1])
-	}
-	return all
+	return fn.Group(rows, func(row []string) (first, second string) { return row[0], row[1] })
 }
 
 // times adds the times of a table, or of all of an owner, to the tables of those names.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -90,10 +91,7 @@ func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error)
 	if err != nil {
 		return nil, err
 	}
-	bare := make(map[string]bool, len(visible))
-	for _, row := range visible {
-		bare[string(row[0])] = true
-	}
+	bare := fn.Set(fn.Each(visible, func(row [][]byte) string { return string(row[0]) }))
 	all, err := c.rows(ctx, operation, allSQL, strconv.Itoa(limit))
 	if err != nil {
 		return nil, err
@@ -168,9 +166,5 @@ func (c *session) times(ctx context.Context, oid string, tables map[string]*sour
 // primaryKeys returns the columns of that of a table, or of each, by the table's number.
 func (c *session) primaryKeys(ctx context.Context, oid string) (map[string][]string, error) {
 	rows, err := c.rows(ctx, "read the primary key", primaryKeysSQL, oid)
-	keys := make(map[string][]string)
-	for _, row := range rows {
-		keys[string(row[0])] = append(keys[string(row[0])], string(row[1]))
-	}
-	return keys, err
+	return fn.Group(rows, func(row [][]byte) (table, column string) { return string(row[0]), string(row[1]) }), err
 }
