@@ -204,14 +204,24 @@ func TestSignalBeforeTheCommandRuns(t *testing.T) {
 func TestStoppedCommandIsEnded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	cmd := observerd(t, folder, lockdbtest.SQLite(t), "exec", "--lock", "a", "--", "sh", "-c", "echo >held; kill -STOP $$; sleep 3600")
+	cmd := observerd(t, folder, lockdbtest.SQLite(t), "exec", "--lock", "a", "--", "sh", "-c", "echo $$ >part; mv part held; kill -STOP $$; sleep 3600")
 	start(t, cmd)
 	waitForFile(t, filepath.Join(folder, "held"))
-	time.Sleep(100 * time.Millisecond) // Until it has stopped, mostly.
+	pid, err := os.ReadFile(filepath.Join(folder, "held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waittest.Eventually(t, time.Minute, func() error {
+		stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
+		if err == nil && !strings.Contains(string(stat), ") T ") {
+			err = fmt.Errorf("it has not stopped: %s", stat)
+		}
+		return err
+	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 128+int(syscall.SIGTERM) {
 		t.Errorf("%v, want exit code 143", err)
