@@ -15,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/config/kind"
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock/lockkind"
+	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/wiring"
@@ -219,6 +220,9 @@ func (d *DatabaseCheck) check(ctx context.Context, op *Operator, opened error) [
 	if err == nil {
 		d.Reachable, err = d.Schema.State != SchemaAbsent, d.Schema.Err()
 	}
+	if err == nil && d.Schema.State == SchemaPending && cfg.Database.AutoMigrate {
+		err = mayMigrate(ctx, cfg.Database.URL)
+	}
 	switch {
 	case err != nil:
 		return []Finding{{SeverityError, subjectDatabase, err.Error(), err}}
@@ -226,6 +230,15 @@ func (d *DatabaseCheck) check(ctx context.Context, op *Operator, opened error) [
 		return []Finding{{SeverityWarning, subjectDatabase, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
 	}
 	return nil
+}
+
+// mayMigrate fails where the role lacks rights for a migration.
+func mayMigrate(ctx context.Context, url config.URL) error {
+	found, err := examine.Run(ctx, examine.Options{URL: url.Reveal()})
+	if lacks := found.Role.ToMigrate; err == nil && len(lacks) > 0 {
+		err = wiring.Mistake(fmt.Errorf("migrations are pending, and the role %s lacks %s; run 'observerd migrate up' with a role that has them, or grant them", found.Role.Name, strings.Join(lacks, ", ")))
+	}
+	return err
 }
 
 func (c *ObserverCheck) fail(subject string, err error) {

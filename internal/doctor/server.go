@@ -180,7 +180,10 @@ func rights(x *input, f *findings) {
 func schema(x *input, f *findings) {
 	s := x.Schema
 	do := "Run 'observerd migrate up'; database.auto-migrate is false."
-	if x.want.AutoMigrate {
+	switch {
+	case len(x.Role.ToMigrate) > 0:
+		do = "Run 'observerd migrate up' as the owner of its tables: this role lacks rights."
+	case x.want.AutoMigrate:
 		do = "Nothing: the next node that starts migrates. 'observerd migrate up' does it now."
 	}
 	switch {

@@ -70,8 +70,11 @@ SELECT 'USAGE on sequence ' || $1
  UNION ALL
 SELECT 'EXECUTE on function ' || $3
  WHERE to_regprocedure($4) IS NOT NULL AND NOT has_function_privilege(to_regprocedure($4)::oid, 'EXECUTE')`,
-	Create: `SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE')`,
-	Path:   pgsession.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + sqldb.SchemaTable + `')]::oid[]`),
+	Create: `
+SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE')
+ UNION ALL
+SELECT 'ownership of ' || $2 FROM pg_class WHERE oid = to_regclass($2) AND NOT pg_has_role(relowner, 'USAGE')`,
+	Path: pgsession.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + sqldb.SchemaTable + `')]::oid[]`),
 	Locks: `
 SELECT l.lock_key, l.region, l.client_id,
        CASE WHEN l.created_date IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', l.created_date)) END,

@@ -143,7 +143,7 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
 		return err
 	}
-	return x.names(ctx, x.sql.SQL().Create, &r.ToMigrate, x.db.Schema())
+	return x.names(ctx, x.sql.SQL().Create, &r.ToMigrate, x.db.Schema(), x.db.Table(sqldb.SchemaTable).Sanitize())
 }
 
 // postgresPath looks who can put something into the schemas of the search_path.

@@ -72,7 +72,9 @@ SELECT 'EXECUTE on function ' || $3
 
 -- Create
 PREPARE "Create" AS
-SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE');
+SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE')
+ UNION ALL
+SELECT 'ownership of ' || $2 FROM pg_class WHERE oid = to_regclass($2) AND NOT pg_has_role(relowner, 'USAGE');
 
 -- Path
 PREPARE "Path" AS
