@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // End is how the work on a task has ended; see [Task.Finish].
@@ -70,10 +71,8 @@ func (m *Manager) AcquireNext(ctx context.Context, query string, d Descriptor, o
 		if !errors.Is(err, ErrHeld) {
 			break
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, max(pause, leastLook/2+rand.N(leastLook))) {
 			return nil, context.Cause(ctx)
-		case <-time.After(max(pause, leastLook/2+rand.N(leastLook))):
 		}
 		task, err = m.next(ctx, query, d, once)
 	}

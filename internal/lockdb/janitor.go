@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // Retention says how long each history is kept. Every duration must be positive.
@@ -146,15 +147,8 @@ type Janitor struct {
 
 // Run cleans until ctx ends.
 func (j *Janitor) Run(ctx context.Context) {
-	ticker := time.NewTicker(j.Every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			j.once(ctx)
-		}
+	for wait.For(ctx, j.Every) {
+		j.once(ctx)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // errNoRows ends a statement that reads all rows when it hands over none any more.
@@ -62,13 +64,9 @@ func (s *Spec) whileRowsArrive(ctx context.Context, arrived *atomic.Int64) (cont
 
 // watch ends the context when nothing has arrived between two looks.
 func (s *Spec) watch(ctx context.Context, cancel context.CancelCauseFunc, arrived *atomic.Int64) {
-	ticker := time.NewTicker(s.PollTime)
-	defer ticker.Stop()
 	for last, now := int64(-1), arrived.Load(); now != last; last, now = now, arrived.Load() {
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, s.PollTime) {
 			return
-		case <-ticker.C:
 		}
 	}
 	cancel(errNoRows)

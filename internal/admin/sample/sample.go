@@ -18,6 +18,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 //go:embed schema.sql
@@ -108,21 +110,12 @@ func (w *Warehouse) Step(ctx context.Context, n int) error {
 
 // Run makes one to three movements each time until ctx ends, which is not an error.
 func (w *Warehouse) Run(ctx context.Context, every time.Duration) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if err := w.Step(ctx, 1+w.intN(3)); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+	for wait.For(ctx, every) {
+		if err := w.Step(ctx, 1+w.intN(3)); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (w *Warehouse) intN(n int) int {
