@@ -1,9 +1,10 @@
-// Package fn has generic functions that package slices lacks.
+// Package fn has small functions that the standard library lacks.
 package fn
 
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Each returns what f makes of each value; never nil.
@@ -70,3 +71,6 @@ func Indexes(n int) []int {
 	}
 	return all
 }
+
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

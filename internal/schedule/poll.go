@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
@@ -73,7 +74,7 @@ func (r *run) work(ctx context.Context, g lock.Grant, due []*observerPoll) *resu
 // ready reports whether the observer is to be polled: it is not paused, has neither a
 // delay nor a backoff to wait for, and was not polled by another node in this turn.
 func (r *run) ready(ctx context.Context, o Observer, last turn.Stream, state turn.State) bool {
-	now := later(r.at, state.Now) // the job may have come a moment early
+	now := fn.Later(r.at, state.Now) // the job may have come a moment early
 	polled := !last.At.Before(r.at) || r.typ.tooSoon(last, o.ID(), r.at)
 	polled = polled && !r.tooFarAhead(last.At, state.Now)
 	return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)

@@ -3,9 +3,9 @@ package schedule
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/internal/wait"
 )
@@ -63,7 +63,7 @@ func (t Type) tooSoon(last turn.Stream, observer string, at time.Time) bool {
 
 // now returns the database's clock, as this node knows it; the job may have come a
 // moment before its tick.
-func (r *run) now() time.Time { return later(r.at, r.clock.now()) }
+func (r *run) now() time.Time { return fn.Later(r.at, r.clock.now()) }
 
 // waitForWindow waits until the type may be polled, if that is before its next tick, so
 // that a type whose ticks all lie in its window is polled after it. The error is
@@ -87,15 +87,15 @@ func (r *run) waitForWindow(ctx context.Context) error {
 func NextPoll(typ Type, observer string, last turn.Stream, now time.Time) time.Time {
 	earliest := now
 	if typ.tooSoon(last, observer, now) {
-		earliest = later(now, last.At.Add(typ.delay(observer)-typ.Interval/2))
+		earliest = fn.Later(now, last.At.Add(typ.delay(observer)-typ.Interval/2))
 	}
-	earliest = later(earliest, last.RetryAt)
+	earliest = fn.Later(earliest, last.RetryAt)
 	n := typ.serves(earliest)
 	if !last.At.Before(tick(n, typ.Interval)) {
 		n++ // It has had this turn.
 	}
 	for {
-		begins, _ := within(typ.NotBetween, later(earliest, typ.due(n)))
+		begins, _ := within(typ.NotBetween, fn.Later(earliest, typ.due(n)))
 		end, suspended := within(typ.Timings[observer].NotBetween, begins)
 		switch {
 		case suspended:
@@ -109,5 +109,3 @@ func NextPoll(typ Type, observer string, last turn.Stream, now time.Time) time.T
 		}
 	}
 }
-
-func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Level is how well a cluster does.
@@ -76,21 +78,21 @@ func (r Report) nodesNeed() (all []Attention) {
 	versions, hashes := make(map[string]bool), make(map[string]bool)
 	var last, begun time.Time // when a node was last seen to work, and when the last of those alive started
 	for _, t := range r.Types {
-		last = later(last, t.TurnAt)
+		last = fn.Later(last, t.TurnAt)
 	}
 	died := "it died"
 	if slices.ContainsFunc(r.Nodes, func(n Node) bool { return !n.Gone }) {
 		died += "; the others have taken over"
 	}
 	for _, n := range r.Nodes {
-		last = later(last, n.SeenAt)
+		last = fn.Later(last, n.SeenAt)
 		if n.Gone {
 			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Since: n.SeenAt, Why: died,
 				Command: "systemctl status observerd", Runbook: "ObserverdSingleNodeAcquiring"})
 			continue
 		}
 		versions[n.Version], hashes[n.ConfigHash] = true, true
-		begun = later(begun, n.StartedAt)
+		begun = fn.Later(begun, n.StartedAt)
 		if len(n.Unreachable) > 0 {
 			all = append(all, Attention{Level: LevelDegraded, What: "node " + n.Name, Why: "it cannot reach " + strings.Join(n.Unreachable, ", "),
 				Command: "observerd doctor", Runbook: "ObserverdTypeNotSucceeding"})
@@ -111,8 +113,6 @@ func (r Report) nodesNeed() (all []Attention) {
 	}
 	return all
 }
-
-func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 func (r Report) observersNeed() (all []Attention) {
 	for _, o := range r.Observers {
