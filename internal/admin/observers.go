@@ -89,10 +89,7 @@ func (op *Operator) polled(ctx context.Context) (map[string]lockdb.StreamStatus,
 		return nil, err
 	}
 	statuses, err := op.db.Streams().Statuses(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return fn.By(statuses, func(s lockdb.StreamStatus) string { return s.Stream }), nil
+	return fn.By(statuses, func(s lockdb.StreamStatus) string { return s.Stream }), err
 }
 
 // By is who does something, and why, see package lockdb.

@@ -12,12 +12,12 @@ import (
 
 // sink returns the sink of the configuration with that id.
 func (op *Operator) sink(id string) (config.Sink, error) {
-	at := slices.IndexFunc(op.cfg.Sinks, func(s config.Sink) bool { return s.ID == id })
-	if at < 0 {
+	s, ok := fn.Find(op.cfg.Sinks, func(s config.Sink) bool { return s.ID == id })
+	if !ok {
 		known := fn.Each(op.cfg.Sinks, func(s config.Sink) string { return s.ID })
-		return config.Sink{}, &wiring.UnknownIDError{What: "sink", ID: id, Known: known}
+		return s, &wiring.UnknownIDError{What: "sink", ID: id, Known: known}
 	}
-	return op.cfg.Sinks[at], nil
+	return s, nil
 }
 
 // onSink is ready for an act on a sink of the configuration.
