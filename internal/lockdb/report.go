@@ -3,6 +3,7 @@ package lockdb
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -151,27 +152,24 @@ func (r *reporter) parked(ctx context.Context) (err error) {
 
 func (r *reporter) locks(ctx context.Context) error {
 	locks, total, err := r.db.Leases().Locks(ctx, r.regions, mostSummed)
-	kinds := make(map[[2]string]*status.LockKind)
+	kinds := make(map[[2]string]status.LockKind)
 	for i, one := range locks {
 		if i < mostLocks {
 			r.Locks = append(r.Locks, one)
 		}
-		k := kinds[[2]string{one.Subject, one.Mode}]
-		if k == nil {
-			k = &status.LockKind{Subject: one.Subject, Mode: one.Mode, Oldest: one}
-			kinds[[2]string{one.Subject, one.Mode}] = k
+		k, known := kinds[[2]string{one.Subject, one.Mode}]
+		if !known {
+			k = status.LockKind{Subject: one.Subject, Mode: one.Mode, Oldest: one}
 		}
 		k.Locks++
 		k.Waiting += one.Waiting
 		if one.AcquiredAt.Before(k.Oldest.AcquiredAt) {
 			k.Oldest = one
 		}
+		kinds[[2]string{one.Subject, one.Mode}] = k
 	}
 	r.MoreLocks = total - int64(len(r.Locks))
-	for _, k := range kinds {
-		r.LockKinds = append(r.LockKinds, *k)
-	}
-	slices.SortFunc(r.LockKinds, func(a, b status.LockKind) int {
+	r.LockKinds = slices.SortedFunc(maps.Values(kinds), func(a, b status.LockKind) int {
 		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Mode, b.Mode))
 	})
 	return err

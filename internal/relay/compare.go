@@ -75,15 +75,12 @@ func (t *term) ask(ctx context.Context, resumer sink.Resumer, streams []string) 
 	if err != nil {
 		return nil, fmt.Errorf("look for the events that the sink holds: %w", err)
 	}
-	of, isHeld, isTaken := make(map[string]*events.Position, len(positions)), fn.Set(held), fn.Set(taken)
-	for i := range positions {
-		of[positions[i].Stream] = &positions[i]
-	}
+	of, isHeld, isTaken := fn.By(positions, func(p events.Position) string { return p.Stream }), fn.Set(held), fn.Set(taken)
 	all := make([]comparison, len(streams))
 	for i, stream := range streams {
-		all[i] = comparison{log: t.log, has: of[stream], emptied: emptied}
-		if has := of[stream]; has != nil {
-			all[i].held, all[i].taken = isHeld[*has], isTaken[*has]
+		all[i] = comparison{log: t.log, emptied: emptied}
+		if has, ok := of[stream]; ok {
+			all[i].has, all[i].held, all[i].taken = &has, isHeld[has], isTaken[has]
 		}
 	}
 	return all, nil

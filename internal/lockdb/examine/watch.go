@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,7 +24,7 @@ type content struct {
 // watcher looks at the rows of INT_LOCK and remembers what it has seen.
 type watcher struct {
 	*examiner
-	seen map[content]*status.Sighting
+	seen map[content]status.Sighting
 	// before are the locks that had a row at the last look.
 	before map[liveness.LockID]bool
 	looks  int
@@ -40,7 +41,7 @@ func (x *examiner) watch(ctx context.Context) error {
 		return nil
 	}
 	x.found.Every = x.options.Every
-	w := &watcher{examiner: x, seen: map[content]*status.Sighting{}}
+	w := &watcher{examiner: x, seen: map[content]status.Sighting{}}
 	for {
 		if err := w.look(ctx); err != nil {
 			return err
@@ -53,10 +54,7 @@ func (x *examiner) watch(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	for _, s := range w.seen {
-		x.found.Sightings = append(x.found.Sightings, *s)
-	}
-	slices.SortFunc(x.found.Sightings, func(a, b status.Sighting) int {
+	x.found.Sightings = slices.SortedFunc(maps.Values(w.seen), func(a, b status.Sighting) int {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Key, b.Key), a.First.Compare(b.First), cmp.Compare(a.Term, b.Term))
 	})
 	return nil
@@ -108,6 +106,7 @@ func (w *watcher) note(s status.Sighting) {
 	c := content{lock, s.Term, s.Created, s.Expires}
 	if known, ok := w.seen[c]; ok {
 		known.Last = s.Last
+		w.seen[c] = known
 		return
 	}
 	s.Written = w.looks > 0
@@ -115,5 +114,5 @@ func (w *watcher) note(s status.Sighting) {
 	if s.Written {
 		s.Gap = w.gap
 	}
-	w.seen[c] = &s
+	w.seen[c] = s
 }
