@@ -35,6 +35,6 @@ ALTER ROLE :"reader" SET search_path = :"schema";
 -- a row that is committed later than that after its timestamp is never seen.
 GRANT pg_read_all_stats TO :"reader";
 
--- Who the database is: pg_control_system() and pg_control_checkpoint(), which
--- everybody may call unless that was revoked. Without them, a database that was
+-- Who the database is: pg_control_system(), pg_control_checkpoint() and
+-- pg_control_recovery(), which everybody may call unless that was revoked. Without them, a database that was
 -- restored from a backup looks like the one before.

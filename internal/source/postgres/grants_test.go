@@ -8,12 +8,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // grants are the statements of deploy/sql/postgres.sql for a new role of this
@@ -163,4 +165,30 @@ func TestLargeObjects(t *testing.T) {
 	}
 	exec(t, owner, string(revokes[0][1]))
 	wantCreated(0)
+}
+
+// TestPromotedStandbyIsAnotherDatabase asks right after the promotion, before the checkpoint
+// that it begins.
+func TestPromotedStandbyIsAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{})
+	standby := primary.Standby(t).URL("postgres")
+	// Pages that are to be written spread the checkpoint over half a minute.
+	exec(t, connect(t, primary.URL("postgres")), `CREATE TABLE pages AS SELECT n FROM generate_series(1, 60000) n`)
+	waittest.Eventually(t, time.Minute, func() error {
+		_, err := connect(t, standby).Exec(t.Context(), `SELECT FROM pages LIMIT 1`)
+		return err
+	})
+	identity := func() string {
+		id, err := open(t, postgres.Options{URL: standby}).Identity(t.Context())
+		if err != nil || id == "" {
+			t.Fatalf("Identity = %q, %v", id, err)
+		}
+		return id
+	}
+	before := identity()
+	exec(t, connect(t, standby), `SELECT pg_promote()`)
+	if after := identity(); after == before {
+		t.Errorf("the promoted standby is %s still", after)
+	}
 }

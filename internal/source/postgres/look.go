@@ -87,10 +87,12 @@ const behindSQL = `,
 
 // identitySQL names the cluster, its timeline and the database. A restored
 // cluster keeps its identifier and takes a new timeline. So does a replica that
-// was promoted: what the old primary had not yet sent it is lost there too.
+// was promoted: what the old primary had not yet sent it is lost there too. The first
+// checkpoint after a promotion may take minutes; until it ends, the end of the recovery
+// has the new timeline.
 const identitySQL = `
-       (SELECT pg_catalog.concat('system:', s.system_identifier, '/', c.timeline_id, '/', d.oid)
-          FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c, pg_catalog.pg_database d
+       (SELECT pg_catalog.concat('system:', s.system_identifier, '/', GREATEST(c.timeline_id, r.min_recovery_end_timeline), '/', d.oid)
+          FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c, pg_catalog.pg_control_recovery() r, pg_catalog.pg_database d
          WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())`
 
 // noIdentitySQL is for a role that may not look at the control file.

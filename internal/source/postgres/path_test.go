@@ -49,7 +49,7 @@ BEGIN
             WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f' AND NOT 'anyrange'::regtype = ANY (p.proargtypes)
               AND NOT 'anymultirange'::regtype = ANY (p.proargtypes)
               AND p.proname = ANY ('{lower,format_type,has_table_privilege,has_schema_privilege,pg_table_is_visible,quote_ident,current_database,
-                    pg_backend_pid,pg_control_system,pg_control_checkpoint,statement_timestamp,extract,date_part,pg_is_in_recovery,
+                    pg_backend_pid,pg_control_system,pg_control_checkpoint,pg_control_recovery,statement_timestamp,extract,date_part,pg_is_in_recovery,
                     pg_last_xact_replay_timestamp,current_setting,set_config,generate_series,current_schemas,unnest,aclexplode,acldefault,
                     pg_has_role,pg_get_userbyid,int8,text,numeric}')
   LOOP
