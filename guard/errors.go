@@ -32,7 +32,8 @@ var (
 var (
 	// ErrTxEnded reports a handler that has ended the transaction. What it committed is not
 	// guarded.
-	ErrTxEnded = errors.New("the handler has ended the transaction, which is the guard's; leave COMMIT and ROLLBACK out of it")
+	ErrTxEnded  = errors.New("the handler has ended the transaction, which is the guard's; leave COMMIT and ROLLBACK out of it")
+	errOpenRows = errors.New("the handler has left rows of its transaction open; close them")
 	// ErrNoTable reports a database without the inbox. The message has the SQL that makes it.
 	ErrNoTable = errors.New("the table obs_inbox is missing")
 	// ErrReadOnly reports a database that takes no writes, such as a standby.

@@ -206,6 +206,9 @@ func (g *Guard) Do(ctx context.Context, key, eventID string, f Handler) (Outcome
 	if err := g.accepts(e); err != nil {
 		return "", err
 	}
+	if IdempotencyKey(ctx) == g.idOf(e) { // It would commit the event without what its handler does.
+		return "", &InputError{"event id", "is that of the event whose handler calls this; give the parts of an event ids of their own"}
+	}
 	outcome, err := g.do(ctx, e, f)
 	g.metrics.done(outcome, err)
 	if err != nil {
@@ -285,13 +288,16 @@ func (g *Guard) handle(t *transaction, l *locks.Lease, e event, f Handler) (err 
 	if cause := context.Cause(t.ctx); cause != nil && !errors.Is(err, ErrPermanent) {
 		return errors.Join(dbError(t.ctx, cause), err)
 	}
+	if err == nil && t.Pgx != nil && t.Pgx.Conn().PgConn().IsBusy() {
+		return errOpenRows
+	}
 	return err
 }
 
 // explain returns the error of a handler with what is wrong with its transaction: it was ended,
 // or its connection is gone.
 func (t *transaction) explain(err error) error {
-	if t.ctx.Err() != nil {
+	if t.ctx.Err() != nil || errors.Is(err, errOpenRows) {
 		return err
 	}
 	if why := t.same(); errors.Is(why, ErrTxEnded) || errors.Is(why, ErrUnavailable) && !errors.Is(err, ErrPermanent) {

@@ -235,6 +235,23 @@ func TestHandlersThatFail(t *testing.T) {
 		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "25P02" || errors.Is(err, guard.ErrUnavailable) {
 			t.Errorf("aborted transaction: %v", err)
 		}
+		// The inner one would commit the event, and so undo what the outer one has done.
+		_, err = g.Do(t.Context(), "4711", "fails", after(func(ctx context.Context, _ guard.Tx) error {
+			_, err := g.Do(ctx, "4712", "fails", effect("fails"))
+			return err
+		}))
+		if wrong, ok := errors.AsType[*guard.InputError](err); !ok || wrong.Field != "event id" {
+			t.Errorf("its own event: %v", err)
+		}
+		if o.Pgx != nil {
+			_, err = g.Do(t.Context(), "4711", "fails", after(func(ctx context.Context, tx guard.Tx) error {
+				_, err := tx.Pgx.Query(ctx, "SELECT 1") // Left open.
+				return err
+			}))
+			if err == nil || !strings.Contains(err.Error(), "left rows") || errors.Is(err, guard.ErrUnavailable) {
+				t.Errorf("open rows: %v", err)
+			}
+		}
 		does(t, g, "fails", guard.Applied)
 	})
 }
