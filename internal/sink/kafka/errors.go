@@ -20,9 +20,9 @@ var advice = map[error]string{
 	kerr.NotEnoughReplicas:                  "fewer replicas are in sync than min.insync.replicas; check the brokers",
 	kerr.NotEnoughReplicasAfterAppend:       "fewer replicas are in sync than min.insync.replicas; check the brokers",
 	kerr.InvalidReplicationFactor:           "there are not as many brokers; set replication",
-	kerr.PolicyViolation:                    "a policy of the brokers forbids such a topic; create it, and set create: false",
+	kerr.PolicyViolation:                    "a policy of the brokers forbids it; if it is a topic to be made, create it, and set create: false",
 	kerr.InvalidTransactionTimeout:          "raise transaction.max.timeout.ms of the brokers to 60000",
-	kerr.MessageTooLarge:                    "allow the user DESCRIBE_CONFIGS of the topic, so that batches fit its max.message.bytes",
+	kerr.MessageTooLarge:                    "its max.message.bytes was changed, or allow the user DESCRIBE_CONFIGS of the topic, so that batches fit",
 	kerr.SaslAuthenticationFailed:           "the user or the password is wrong; check sasl",
 	kerr.UnsupportedSaslMechanism:           "the brokers do not support this mechanism; check sasl.mechanism",
 	kerr.CoordinatorNotAvailable:            "the brokers cannot store transactions now; check them and transaction.state.log.replication.factor",
@@ -31,7 +31,7 @@ var advice = map[error]string{
 // explained words an error of Kafka. None holds a value of a row.
 func explained(what string, err error) error {
 	if isFenced(err) {
-		return &fencedError{fmt.Errorf("%s: %w; another producer has this transactional id now", what, err)}
+		return &fencedError{fmt.Errorf("%s: %w; another producer has this transactional id now; if this repeats, another installation has a sink of this id: rename one", what, err)}
 	}
 	if errors.Is(err, kerr.InvalidProducerIDMapping) {
 		return fmt.Errorf("%s: %w; %w: the transactional id has expired, or its state was lost", what, err, sink.ErrExpired)

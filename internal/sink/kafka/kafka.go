@@ -90,6 +90,8 @@ type Sink struct {
 	// held are the positions, by stream, that this term has read, lastly at readAt, or written.
 	held   map[string]events.Position
 	readAt time.Time
+	// odd are the errors of the positions that cannot be read, by stream.
+	odd map[string]error
 	// broken is the error after which nothing can be said of the transaction.
 	broken error
 }
@@ -204,20 +206,21 @@ func (s *Sink) store(ctx context.Context, batch []events.Event, moves bool) (sin
 	if err != nil {
 		return sink.Result{}, s.explained(ctx, "look at the topics", err)
 	}
-	var result sink.Result
+	taken, records, rejected := s.fitting(batch, topic)
+	if err := s.outgrown(ctx, rejected, topic); err != nil {
+		return sink.Result{}, s.explained(ctx, "look at the topics", err)
+	}
+	result := sink.Result{Stored: events.Ends(taken, s.term.Log, s.held), Rejected: rejected}
 	err = s.transact(ctx, func(produce func(*kgo.Record)) {
-		var taken []events.Event
-		taken, result.Rejected = s.produceAll(batch, topic, produce)
-		result.Stored = events.Ends(taken, s.term.Log, s.held)
+		for _, r := range records {
+			produce(r)
+		}
 		for _, end := range result.Stored {
 			if moves {
 				produce(s.positionRecord(end))
 			}
 		}
 	})
-	for _, x := range result.Rejected { // Somebody may raise the limit.
-		s.topics.forget(topic[x.Stream])
-	}
 	if err != nil {
 		return sink.Result{}, err
 	}

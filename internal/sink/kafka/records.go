@@ -32,9 +32,9 @@ func (s *Sink) topicsOf(ctx context.Context, batch []events.Event) (topic map[st
 	return topic, s.ensure(ctx, slices.Compact(slices.Sorted(maps.Values(topic)))...)
 }
 
-// produceAll produces the events of a batch that Kafka takes, and returns them, and the first of
-// each stream that it does not take.
-func (s *Sink) produceAll(batch []events.Event, topic map[string]string, produce func(*kgo.Record)) (taken []events.Event, rejected []sink.Rejection) {
+// fitting returns the events of a batch that Kafka takes, with their records, and the first of each
+// stream that it does not take.
+func (s *Sink) fitting(batch []events.Event, topic map[string]string) (taken []events.Event, records []*kgo.Record, rejected []sink.Rejection) {
 	stops := make(map[string]bool)
 	for i := range batch {
 		e := &batch[i]
@@ -50,10 +50,26 @@ func (s *Sink) produceAll(batch []events.Event, topic map[string]string, produce
 			})
 			continue
 		}
-		produce(r)
-		taken = append(taken, *e)
+		taken, records = append(taken, *e), append(records, r)
 	}
-	return taken, rejected
+	return taken, records, rejected
+}
+
+// outgrown fails with [sink.ErrExpired] if the limit of a topic has risen that has refused an
+// event. The client keeps the former one for as long as it is open.
+func (s *Sink) outgrown(ctx context.Context, rejected []sink.Rejection, topic map[string]string) error {
+	for _, x := range rejected {
+		name := topic[x.Stream]
+		limit := s.topics.limit(name)
+		s.topics.forget(name)
+		if err := s.ensure(ctx, name); err != nil {
+			return err
+		}
+		if s.topics.limit(name) > limit {
+			return fmt.Errorf("the max.message.bytes of topic %s has risen: %w", name, sink.ErrExpired)
+		}
+	}
+	return nil
 }
 
 // record is an event as the Kafka binding of CloudEvents 1.0 has it. Key and value are never
@@ -131,13 +147,25 @@ func (s *Sink) positionRecord(p events.Position) *kgo.Record {
 func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.Position, _ error) {
 	if time.Since(s.readAt) > believed {
 		began := time.Now()
-		held, err := s.read(ctx)
+		last, err := s.read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s.held, s.readAt = held, began
+		s.held, s.odd, s.readAt = make(map[string]events.Position), make(map[string]error), began
+		for stream, r := range last {
+			p, err := decode(stream, r)
+			switch {
+			case err != nil:
+				s.odd[stream] = err
+			case r.Value != nil: // Else a tombstone.
+				s.held[stream] = p
+			}
+		}
 	}
 	for _, stream := range streams {
+		if err := s.odd[stream]; err != nil {
+			return nil, err
+		}
 		if p, ok := s.held[stream]; ok {
 			found = append(found, p)
 		}
@@ -145,8 +173,9 @@ func (s *Sink) Positions(ctx context.Context, streams []string) (found []events.
 	return found, nil
 }
 
-// read writes the mark of this term, and reads until it finds it.
-func (s *Sink) read(ctx context.Context) (map[string]events.Position, error) {
+// read writes the mark of this term, and reads until it finds it. It returns the last record of
+// each stream.
+func (s *Sink) read(ctx context.Context) (last map[string]*kgo.Record, _ error) {
 	mark := s.positionRecord(events.Position{Log: s.term.Log})
 	if err := s.transact(ctx, func(produce func(*kgo.Record)) { produce(mark) }); err != nil {
 		return nil, err
@@ -157,30 +186,28 @@ func (s *Sink) read(ctx context.Context) (map[string]events.Position, error) {
 		return nil, err
 	}
 	defer client.Close()
-	held := make(map[string]events.Position)
+	last = make(map[string]*kgo.Record)
 	for {
 		fetched := client.PollFetches(ctx)
 		if err := fetched.Err(); err != nil {
 			return nil, s.explained(ctx, "read the topic "+s.opts.Positions+", up to what other sinks have open transactions in,", err)
 		}
 		for _, r := range fetched.Records() {
-			stream, isOurs := strings.CutPrefix(string(r.Key), s.opts.Sink+"/")
-			if isOurs {
-				if held[stream], err = decode(stream, r.Value); err != nil {
-					return nil, fmt.Errorf("topic %s, offset %d: %w", r.Topic, r.Offset, err)
-				}
+			if stream, isOurs := strings.CutPrefix(string(r.Key), s.opts.Sink+"/"); isOurs {
+				last[stream] = r
 			}
 			if r.Offset >= mark.Offset {
-				return held, nil
+				return last, nil
 			}
 		}
 	}
 }
 
-func decode(stream string, value []byte) (events.Position, error) {
+func decode(stream string, r *kgo.Record) (events.Position, error) {
 	var p position
-	if err := json.Unmarshal(value, &p); err != nil || p.Format != format {
-		return events.Position{}, fmt.Errorf("the position of the stream %s is none that this version reads; upgrade observerd, or name another topic in positions-topic", stream)
+	if err := json.Unmarshal(r.Value, &p); r.Value != nil && (err != nil || p.Format != format) {
+		return events.Position{}, fmt.Errorf("topic %s, offset %d: the position of the stream %s is none that this version reads; upgrade observerd, or write a record without a value under its key, "+
+			"which halts the stream until 'observerd sinks adopt'", r.Topic, r.Offset, stream)
 	}
 	return events.Position{Stream: stream, Log: p.Log, Seq: p.Seq, ID: p.ID, Digest: p.Digest}, nil
 }

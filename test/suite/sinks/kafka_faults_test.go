@@ -157,8 +157,8 @@ func TestLimitIsThatOfTheTopic(t *testing.T) {
 	deliver(t, s, many)
 }
 
-// A stream that was halted goes on by itself once the limit was raised, if need be in the next
-// term: the client remembers limits.
+// A stream that was halted goes on by itself once the limit was raised, in the next term: the
+// client remembers limits.
 func TestRaisedLimitIsNoticed(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
@@ -180,10 +180,10 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 	if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{raise}, "events"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Deliver(t.Context(), batch[1:]); err != nil {
-		s = open(t, options(t, c))
-		deliver(t, s, batch[1:])
+	if result, err := s.Deliver(t.Context(), batch[1:]); !errors.Is(err, sink.ErrExpired) {
+		t.Fatalf("the result is %v: %v, want that the sink is opened anew", result, err)
 	}
+	deliver(t, open(t, options(t, c)), batch[1:])
 	want(t, c, "events", batch)
 }
 
@@ -227,12 +227,24 @@ func TestPositionOfALaterVersionIsNotTakenForNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	r := &kgo.Record{Topic: positions, Key: []byte("bus/orders"), Value: []byte(`{"format":2}`)}
-	if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-		t.Fatal(err)
+	write := func(value []byte) {
+		t.Helper()
+		r := &kgo.Record{Topic: positions, Key: []byte("bus/orders"), Value: value}
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write([]byte(`{"format":2}`))
 	_, err = s.Positions(t.Context(), []string{"orders"})
 	wantError(t, err, "stream orders", "upgrade observerd")
+	deliver(t, s, sinktest.Batch("stock", 1, 2)) // Other streams go on.
+	if found, err := s.Positions(t.Context(), []string{"stock"}); err != nil || len(found) != 1 {
+		t.Errorf("the position of another stream is %v: %v", found, err)
+	}
+	write(nil)
+	if found, err := open(t, options(t, c)).Positions(t.Context(), []string{"orders", "stock"}); err != nil || len(found) != 1 {
+		t.Errorf("without a value the positions are %v: %v", found, err)
+	}
 }
 
 // What was sent when the context ended holds up no reader, and nothing of it is read.
