@@ -101,6 +101,10 @@ func replicated(x *input, f *findings) {
 		why = "synchronous_standby_names is empty"
 	case s.Settings["synchronous_commit"] == "local":
 		why = "synchronous_commit is local for this role and database"
+	case s.Standbys+s.Unseen == 0:
+		f.add(Problem, "synchronous_standby_names is set, and no standby streams from this server", "Each commit waits for one: nothing is polled or delivered.",
+			"Bring the standby back, or take it out of synchronous_standby_names and reload the server.")
+		return
 	default:
 		return
 	}

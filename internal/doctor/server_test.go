@@ -90,6 +90,21 @@ func TestReplication(t *testing.T) {
 	says(t, p.examine(t, 0), "durability", doctor.Warning, "synchronous_commit is local")
 }
 
+// TestCommitsThatWaitForAStandby has a server that waits for a standby that is not there.
+func TestCommitsThatWaitForAStandby(t *testing.T) {
+	t.Parallel()
+	p := admit(t, pgtest.Start(t, pgtest.Options{}).URL("postgres"))
+	p.migrate(t)
+	p.exec(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	waittest.Eventually(t, time.Minute, func() error {
+		found := printed(p.examine(t, 0))
+		if !strings.Contains(found, "no standby streams from this server") {
+			return errors.New(found)
+		}
+		return nil
+	})
+}
+
 // TestSettingsOfTheDatabase covers what can be set for one database alone.
 func TestSettingsOfTheDatabase(t *testing.T) {
 	t.Parallel()
