@@ -41,7 +41,7 @@ The answer is one line, or with -o json an object. If the node is not healthy, s
 empty and stderr has the reason. Exit code 0: healthy, 1: not, or no answer; 77: this user
 may not use the socket, 78: the configuration leaves no address that can be asked.`,
 		Example: `  observerd healthcheck
-  observerd healthcheck --ready --timeout 2s`,
+  observerd healthcheck --ready --timeout 3s`,
 		Args: takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node can do its work now")

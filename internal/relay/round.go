@@ -112,7 +112,7 @@ func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
 	defer cancel()
 	backlog, err := t.opts.Log.Backlog(ctx, t.opts.Sink)
 	if err != nil {
-		return nil, fmt.Errorf("look for undelivered events: %w", err)
+		return nil, err
 	}
 	t.showLag(backlog)
 	t.metrics.paused.Set(0)

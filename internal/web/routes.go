@@ -93,7 +93,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz reports whether the node can do its work now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := s.options.Ready(ctx); err != nil {
 		s.options.Logger.Debug("Not ready", "err", err)
