@@ -3,21 +3,20 @@
 package watchdog
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Loops are the loops that are watched. The zero value is ready, and safe for
 // concurrent use.
 type Loops struct {
-	mu    sync.Mutex
-	beats map[string]beat
-}
-
-type beat struct {
-	last   time.Time
-	within time.Duration
+	mu sync.Mutex
+	// due is until when each loop beats again.
+	due map[string]time.Time
 }
 
 // Beat notes that the loop of that name is alive and will beat again within the
@@ -26,25 +25,18 @@ func (l *Loops) Beat(loop string, within time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if within <= 0 {
-		delete(l.beats, loop)
+		delete(l.due, loop)
 		return
 	}
-	if l.beats == nil {
-		l.beats = make(map[string]beat)
+	if l.due == nil {
+		l.due = make(map[string]time.Time)
 	}
-	l.beats[loop] = beat{last: time.Now(), within: within}
+	l.due[loop] = time.Now().Add(within)
 }
 
 // Stuck returns the sorted names of the loops whose beat is overdue.
 func (l *Loops) Stuck() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var stuck []string
-	for name, b := range l.beats {
-		if time.Since(b.last) > b.within {
-			stuck = append(stuck, name)
-		}
-	}
-	sort.Strings(stuck)
-	return stuck
+	return fn.Only(slices.Sorted(maps.Keys(l.due)), func(loop string) bool { return time.Now().After(l.due[loop]) })
 }
