@@ -66,7 +66,7 @@ type App struct {
 	work   sync.WaitGroup
 	mu     sync.Mutex
 	state  state
-	// loaded is when the configuration was loaded, by the database's clock; nil before the
+	// loaded is when the configuration was loaded, by the database's clock; zero before the
 	// database has answered.
 	loaded atomic.Pointer[time.Time]
 	past   lockdb.Past
@@ -82,6 +82,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 		options: o, cfg: o.Config, bootID: uuid.NewString(),
 		log: o.Logger.With("node", o.Config.Node.Name), registry: prometheus.NewRegistry(), loops: &watchdog.Loops{}, reloads: cmp.Or(o.Reloads, NewReloads()),
 	}
+	a.loaded.Store(new(time.Time))
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {

@@ -227,12 +227,7 @@ func plainly(err error) string {
 }
 
 func (a *App) definition(o config.Observer, src *access.Source) wiring.Definition {
-	return wiring.Definition{Hash: wiring.DefinitionHash(o, src), Loaded: func() time.Time {
-		if at := a.loaded.Load(); at != nil {
-			return *at
-		}
-		return time.Time{}
-	}}
+	return wiring.Definition{Hash: wiring.DefinitionHash(o, src), Loaded: func() time.Time { return *a.loaded.Load() }}
 }
 
 // noteLoaded finds out when the configuration was loaded by the clock that all
