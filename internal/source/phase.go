@@ -46,9 +46,5 @@ const Sound = "the statement itself is sound, so a function or a conversion in i
 // Explicable reports whether a failure of that class is one whose cause only the
 // database's message names. The others say what there is to do by themselves.
 func Explicable(class observer.Class) bool {
-	switch class {
-	case observer.ClassQuery, observer.ClassData, observer.ClassUnknown:
-		return true
-	}
-	return false
+	return class == observer.ClassQuery || class == observer.ClassData || class == observer.ClassUnknown
 }

@@ -132,20 +132,14 @@ func (s *Selection) add(name string, columns []Column, in string) (int, error) {
 // find prefers the exact name and accepts another case when it is unambiguous:
 // databases fold the case of unquoted names, each in its own direction.
 func find(name string, columns []Column, in string) (Column, error) {
-	var folded []Column
-	var names []string
-	for _, c := range columns {
-		if c.Name == name {
-			return c, nil
-		}
-		if strings.EqualFold(c.Name, name) {
-			folded = append(folded, c)
-		}
-		names = append(names, c.Name)
+	if exact, ok := fn.Find(columns, func(c Column) bool { return c.Name == name }); ok {
+		return exact, nil
 	}
+	folded := fn.Only(columns, func(c Column) bool { return strings.EqualFold(c.Name, name) })
 	if len(folded) == 1 {
 		return folded[0], nil
 	}
+	names := fn.Each(columns, func(c Column) string { return c.Name })
 	return Column{}, Missing("column", name, in, names).Fault()
 }
 
@@ -254,13 +248,7 @@ type KeyIndex struct {
 // TieOrder returns the parts of the key by which rows that share a timestamp are
 // ordered, by their place in Key; nil for none.
 func (s Selection) TieOrder() []int {
-	var parts []int
-	for n, i := range s.Key {
-		if i != s.Timestamp {
-			parts = append(parts, n)
-		}
-	}
-	return parts
+	return fn.Only(fn.Indexes(len(s.Key)), func(part int) bool { return s.Key[part] != s.Timestamp })
 }
 
 // OrderID identifies the order of parts of the key by the columns in it; empty for
