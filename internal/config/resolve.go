@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -100,7 +101,7 @@ func (r resolver) sourceURL(path string) (u URL, again func() (URL, error)) {
 	first := resolver{r.Apart(), r.options, r.texts}
 	u, _ = first.resolveSource(path)
 	r.Warnings = append(r.Warnings, first.Warnings...)
-	if !first.OnlyUnreadable() {
+	if len(first.Problems) == 0 || !errors.Is(&Error{Problems: first.Problems}, ErrUnread) {
 		r.Adopt(first.Report)
 		return u, nil
 	}

@@ -118,12 +118,6 @@ func (r *Report) RejectFile(key string, why Unreadable) {
 	r.Problems = append(r.Problems, p)
 }
 
-// OnlyUnreadable reports whether there are mistakes, and all of them are files that
-// cannot be read.
-func (r *Report) OnlyUnreadable() bool {
-	return len(r.Problems) > 0 && !slices.ContainsFunc(r.Problems, func(p Problem) bool { return !p.Unread })
-}
-
 // RejectAt notes a mistake at a place of its own.
 func (r *Report) RejectAt(o Origin, key, text string) {
 	r.Problems = append(r.Problems, r.problem(o, key, text))
