@@ -73,10 +73,7 @@ func settingText(v reflect.Value) string {
 		}
 		return settingText(v.Elem())
 	case reflect.Slice:
-		texts := make([]string, v.Len())
-		for i := range texts {
-			texts[i] = settingText(v.Index(i))
-		}
+		texts := fn.Each(fn.Indexes(v.Len()), func(i int) string { return settingText(v.Index(i)) })
 		return strings.Join(texts, ", ")
 	case reflect.Map:
 		texts := make([]string, 0, v.Len())

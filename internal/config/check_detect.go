@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -15,10 +16,8 @@ func Defaults(typ string, timed bool) (event, detect string) {
 	if nearest.Name(typ, builtinNames()) == "" {
 		preset.event = OwnEvent(typ)
 	}
-	for _, b := range builtins() {
-		if b.name == typ {
-			preset = b
-		}
+	if b, ok := fn.Find(builtins(), func(b builtin) bool { return b.name == typ }); ok {
+		preset = b
 	}
 	if preset.detect == DetectChange && !timed {
 		preset.detect = DetectSnapshot

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
+	"github.com/observerd/observerd/internal/fn"
 )
 
 // Scheduler says when the observers of a type are polled.
@@ -134,13 +135,8 @@ func OfShard(name string) (typ string) {
 
 // Types returns the types that have work, or their shards, sorted by name.
 func (c *Config) Types() []Type {
-	observers := make(map[string][]Observer)
-	for _, o := range c.Observers {
-		if o.Enabled {
-			name := c.ShardOf(o)
-			observers[name] = append(observers[name], o)
-		}
-	}
+	enabled := fn.Only(c.Observers, func(o Observer) bool { return o.Enabled })
+	observers := fn.Group(enabled, func(o Observer) (string, Observer) { return c.ShardOf(o), o })
 	types := make([]Type, 0, len(observers))
 	for _, name := range slices.Sorted(maps.Keys(observers)) {
 		typ := OfShard(name)
@@ -174,10 +170,7 @@ func (c *Config) Polled() (types []Type, observers int) {
 // their names. Types that are switched off on this node keep their place, so
 // that nodes agree as long as their files name the same types.
 func shift(types []Type, spread time.Duration) {
-	peers := make(map[time.Duration][]*Type)
-	for i, t := range types {
-		peers[t.Interval] = append(peers[t.Interval], &types[i])
-	}
+	peers := fn.Group(fn.Indexes(len(types)), func(i int) (time.Duration, *Type) { return types[i].Interval, &types[i] })
 	for _, same := range peers {
 		for i, t := range same {
 			t.Shift = (spread * time.Duration(i) / time.Duration(len(same))).Truncate(time.Millisecond)

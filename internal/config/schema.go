@@ -199,9 +199,7 @@ func (n names) withKinds(tag reflect.StructTag) reflect.StructTag {
 }
 
 func sortedKeys(m reflect.Value) []string {
-	keys := fn.Each(m.MapKeys(), reflect.Value.String)
-	slices.Sort(keys)
-	return keys
+	return fn.Distinct(fn.Each(m.MapKeys(), reflect.Value.String))
 }
 
 func join(path, key string) string {
