@@ -59,9 +59,8 @@ func (s *Sink) encode(batch []events.Event) {
 	s.text, s.ends = s.text[:0], s.ends[:0]
 	clear(s.fresh)
 	for i := range batch {
-		id := batch[i].ID
-		if _, twice := s.fresh[id]; !twice && !s.recent.has(id) {
-			s.fresh[id] = struct{}{}
+		if id := batch[i].ID; !s.fresh[id] && !s.recent.known[id] {
+			s.fresh[id] = true
 			s.text = append(events.AppendJSON(s.text, &batch[i]), '\n')
 		}
 		s.ends = append(s.ends, len(s.text))
@@ -113,19 +112,14 @@ type memory struct {
 	limit int
 	ring  []uuid.UUID
 	next  int // the place of the oldest id once the ring is full
-	known map[uuid.UUID]struct{}
-}
-
-func (m *memory) has(id uuid.UUID) bool {
-	_, ok := m.known[id]
-	return ok
+	known map[uuid.UUID]bool
 }
 
 func (m *memory) add(id uuid.UUID) {
-	if m.has(id) {
+	if m.known[id] {
 		return
 	}
-	m.known[id] = struct{}{}
+	m.known[id] = true
 	if len(m.ring) < m.limit {
 		m.ring = append(m.ring, id)
 		return

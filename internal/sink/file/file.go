@@ -67,7 +67,7 @@ type Sink struct {
 
 	text  []byte
 	ends  []int
-	fresh map[uuid.UUID]struct{}
+	fresh map[uuid.UUID]bool
 }
 
 // Open opens and locks the file, repairs its end and reads the ids of the last
@@ -81,10 +81,10 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 		path:   opts.Path,
 		create: opts.CreateFolder,
 		log:    cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)).With("path", opts.Path),
-		recent: memory{limit: cmp.Or(opts.Remember, defaultRemember), known: make(map[uuid.UUID]struct{})},
+		recent: memory{limit: cmp.Or(opts.Remember, defaultRemember), known: make(map[uuid.UUID]bool)},
 		write:  (*os.File).Write,
 		sync:   (*os.File).Sync,
-		fresh:  make(map[uuid.UUID]struct{}),
+		fresh:  make(map[uuid.UUID]bool),
 	}
 	if err := s.reopen(); err != nil {
 		return nil, errors.Join(err, s.Close())

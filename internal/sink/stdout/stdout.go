@@ -41,7 +41,7 @@ type Sink struct {
 	// writing is the write that outlasted its Deliver; nil when there is none.
 	writing *write
 	// unreported are the events that such writes have stored since.
-	unreported map[uuid.UUID]struct{}
+	unreported map[uuid.UUID]bool
 }
 
 // New returns a sink that writes JSON to w and never closes it.
@@ -51,7 +51,7 @@ func New(w io.Writer) *Sink { return newSink(w, events.AppendJSON) }
 func NewPretty(w io.Writer) *Sink { return newSink(w, new(events.Lines).Append) }
 
 func newSink(w io.Writer, line func([]byte, *events.Event) []byte) *Sink {
-	return &Sink{w: w, line: line, unreported: make(map[uuid.UUID]struct{})}
+	return &Sink{w: w, line: line, unreported: make(map[uuid.UUID]bool)}
 }
 
 // Close implements [sink.Sink]. The writer belongs to the process, so there
@@ -92,7 +92,7 @@ func (s *Sink) catchUp(ctx context.Context) error {
 		clear(s.unreported)
 	}
 	for _, id := range ids {
-		s.unreported[id] = struct{}{}
+		s.unreported[id] = true
 	}
 	return err
 }
@@ -100,10 +100,7 @@ func (s *Sink) catchUp(ctx context.Context) error {
 // report returns which events of the batch are stored already, and forgets them. Of a
 // stream whose next event is not, it reports nothing.
 func (s *Sink) report(batch []events.Event) sink.Result {
-	r := sink.StoredOf(batch, func(i int) bool {
-		_, ok := s.unreported[batch[i].ID]
-		return ok
-	})
+	r := sink.StoredOf(batch, func(i int) bool { return s.unreported[batch[i].ID] })
 	stored := fn.By(r.Stored, func(p events.Position) string { return p.Stream })
 	for i := range batch {
 		if batch[i].Seq <= stored[batch[i].Stream].Seq {
@@ -152,7 +149,7 @@ func (s *Sink) start(batch []events.Event) *write {
 	case s.torn.rest != nil: // Other events come now; keep them apart.
 		w.text = append(w.text, '\n')
 		if len(s.torn.rest) == 1 {
-			s.unreported[s.torn.id] = struct{}{} // The line break was all that it lacked.
+			s.unreported[s.torn.id] = true // The line break was all that it lacked.
 		}
 	}
 	for i := range batch {

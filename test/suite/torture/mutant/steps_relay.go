@@ -40,7 +40,7 @@ func smallWrites() Edit { return Edit{fileSink, "const maxText = 1 << 20", "cons
 func repeatsInSink() Step {
 	return Step{
 		What:  "the file takes an event that it holds already",
-		Edits: []Edit{{fileSink, "!twice && !s.recent.has(id)", "!twice"}},
+		Edits: []Edit{{fileSink, "!s.fresh[id] && !s.recent.known[id]", "!s.fresh[id]"}},
 	}
 }
 
