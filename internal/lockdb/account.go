@@ -32,13 +32,10 @@ func (a Account) Code() string {
 }
 
 // Accounts remembers the accounts that a source has refused (obs_account).
-type Accounts struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[partSQL]
-}
+type Accounts DB
 
 // Accounts returns the refused accounts.
-func (db *DB) Accounts() *Accounts { return &Accounts{db.db, db.sql} }
+func (db *DB) Accounts() *Accounts { return (*Accounts)(db) }
 
 // Account returns the refusals of an account, one for each secret, the oldest first;
 // none when it was not refused.

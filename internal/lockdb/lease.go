@@ -19,14 +19,10 @@ import (
 
 // Leases grants exclusive locks in INT_LOCK, of keys that are locked in no other mode. It is
 // a [lock.Provider].
-type Leases struct {
-	node *DB
-	db   *sqldb.DB
-	sql  *sqldb.Statements[partSQL]
-}
+type Leases DB
 
 // Leases returns the provider of this database's locks.
-func (db *DB) Leases() *Leases { return &Leases{db, db.db, db.sql} }
+func (db *DB) Leases() *Leases { return (*Leases)(db) }
 
 // Acquire implements [lock.Provider]. An attempt that has been sent is not
 // cancelled: it might be carried out after all, behind the back of the release
@@ -41,24 +37,24 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
 	var before previousHolder
-	l.node.terms.Store(g.Term, true)
+	l.terms.Store(g.Term, true)
 	err := l.db.Attempt(ctx, func(ctx context.Context) (err error) {
-		g.Fence, before, err = l.node.engine.acquire(ctx, Stored(g), process{l.node.bootID, l.node.shownBy()})
+		g.Fence, before, err = l.engine.acquire(ctx, Stored(g), process{l.bootID, (*DB)(l).shownBy()})
 		return err
 	})
 	l.db.NoteLocked(r.Key, r.Region, r.Name, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
-		lock.GiveBack(ctx, l, l.node.log, g)
+		lock.GiveBack(ctx, l, l.log, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, sqldb.ErrHeld):
-		l.node.terms.Delete(g.Term)
+		l.terms.Delete(g.Term)
 		return lock.Grant{}, l.heldError(ctx, r)
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			lock.GiveBack(ctx, l, l.node.log, g)
+			lock.GiveBack(ctx, l, l.log, g)
 		}
-		l.node.terms.Delete(g.Term)
+		l.terms.Delete(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	g.Recovered = l.tookOver(g, before)
@@ -139,7 +135,7 @@ func (l *Leases) Redate(ctx context.Context, r lock.Request) {
 		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Lease.Redate, RowKey(r.Key), r.Region)
 	}
 	if err != nil {
-		l.node.log.Debug("The date of a lease in the future was not corrected; the next attempt corrects it", "lock", r.Key, "err", err)
+		l.log.Debug("The date of a lease in the future was not corrected; the next attempt corrects it", "lock", r.Key, "err", err)
 	}
 }
 
@@ -150,7 +146,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 	}
 	rows := StoredAll(grants)
 	err = sqldb.RetryConflicts(ctx, func() error {
-		renewals, err = l.node.engine.renew(ctx, rows)
+		renewals, err = l.engine.renew(ctx, rows)
 		return err
 	})
 	if err != nil {
@@ -158,7 +154,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 	}
 	for i, answer := range renewals {
 		if answer == lock.Lost {
-			l.node.terms.Delete(grants[i].Term)
+			l.terms.Delete(grants[i].Term)
 		}
 	}
 	return renewals, nil
@@ -170,7 +166,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) (renewals []loc
 // remains after an error is deleted later by [liveness.Monitor], in a process that looks
 // who lives; in others it lasts for its TTL.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
-	defer l.node.terms.Delete(g.Term)
+	defer l.terms.Delete(g.Term)
 	err := sqldb.RetryLocked(ctx, func() error { return l.release(ctx, Stored(g)) })
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
@@ -212,8 +208,8 @@ func (l *Leases) tookOver(g lock.Grant, p previousHolder) bool {
 	default: // The lock was free.
 		return false
 	}
-	l.node.metrics.takeovers.WithLabelValues(rule).Inc()
-	l.node.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", p.node, "fence", g.Fence, "rule", rule)
+	l.metrics.takeovers.WithLabelValues(rule).Inc()
+	l.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", p.node, "fence", g.Fence, "rule", rule)
 	return true
 }
 

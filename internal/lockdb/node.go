@@ -17,20 +17,16 @@ import (
 )
 
 // Nodes are the nodes that are alive, or were lately (obs_node).
-type Nodes struct {
-	db      *sqldb.DB
-	sql     *sqldb.Statements[partSQL]
-	shownBy func() string
-}
+type Nodes DB
 
 // Nodes returns the nodes of the cluster.
-func (db *DB) Nodes() *Nodes { return &Nodes{db.db, db.sql, db.shownBy} }
+func (db *DB) Nodes() *Nodes { return (*Nodes)(db) }
 
 // Beat notes that the node is alive, and which types it polls.
 func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
 	_, err := t.db.Exec(ctx, "note that this node is alive", t.sql.SQL().Node.Beat,
 		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","),
-		t.shownBy(), strings.Join(n.Outdated, ","), intervalsText(n.Intervals))
+		(*DB)(t).shownBy(), strings.Join(n.Outdated, ","), intervalsText(n.Intervals))
 	return err
 }
 

@@ -23,13 +23,10 @@ var (
 )
 
 // Operations change a stream for an operator, and note it in obs_audit.
-type Operations struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[partSQL]
-}
+type Operations DB
 
 // Operations returns the operations of an operator.
-func (db *DB) Operations() *Operations { return &Operations{db.db, db.sql} }
+func (db *DB) Operations() *Operations { return (*Operations)(db) }
 
 // By is who does something, and why, for the audit table.
 type By = lock.By

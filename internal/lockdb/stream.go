@@ -10,13 +10,10 @@ import (
 
 // Streams are the cursors of the streams, as operators and commands see them
 // (obs_cursor).
-type Streams struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[partSQL]
-}
+type Streams DB
 
 // Streams returns the streams.
-func (db *DB) Streams() *Streams { return &Streams{db.db, db.sql} }
+func (db *DB) Streams() *Streams { return (*Streams)(db) }
 
 // Start returns the low-water mark of the first commit of a stream, or of the
 // first after a reset. It is where the stream begins if its observer has a start

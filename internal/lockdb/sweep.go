@@ -19,13 +19,10 @@ var (
 )
 
 // Sweeps are the ranges of sources that are read beside the polls (obs_sweep).
-type Sweeps struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[partSQL]
-}
+type Sweeps DB
 
 // Sweeps returns the sweeps.
-func (db *DB) Sweeps() *Sweeps { return &Sweeps{db.db, db.sql} }
+func (db *DB) Sweeps() *Sweeps { return (*Sweeps)(db) }
 
 func scanSweep(scan sqldb.Scan, s *observer.Sweep) error {
 	return scan(&s.ID, &s.Stream, &s.Kind, &s.State, &s.From, &s.Before, &s.Position, &s.Rows, &s.Events,

@@ -14,14 +14,10 @@ import (
 
 // Turns remembers which turns were taken, of types (obs_schedule) and of observers
 // (obs_cursor), and the polls (obs_poll).
-type Turns struct {
-	node *DB
-	db   *sqldb.DB
-	sql  *sqldb.Statements[partSQL]
-}
+type Turns DB
 
 // Turns returns the turns.
-func (db *DB) Turns() *Turns { return &Turns{db, db.db, db.sql} }
+func (db *DB) Turns() *Turns { return (*Turns)(db) }
 
 // Schedule is all that a scheduler asks of the database.
 type Schedule struct {
@@ -52,7 +48,7 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 	if !s.Held { // What the row says is of a lease that has ended.
 		s.Holder, s.HolderBoot = "", ""
 	} else if ahead {
-		t.node.Leases().Redate(ctx, r)
+		(*DB)(t).Leases().Redate(ctx, r)
 	}
 	return s, nil
 }
@@ -103,7 +99,7 @@ func (t *Turns) TurnAndStreams(ctx context.Context, typ string, ids []string) (l
 		return last, found, err
 	}
 	return last, found, t.db.InTx(ctx, "end the pauses that are over", func(tx *sql.Tx) error {
-		return endPauses(ctx, tx, t.sql.SQL(), t.node.name, list)
+		return endPauses(ctx, tx, t.sql.SQL(), t.name, list)
 	})
 }
 
@@ -123,7 +119,7 @@ func (t *Turns) NoteStream(ctx context.Context, g lock.Grant, taken turn.StreamT
 		string(taken.Outcome), reason, taken.Rows, taken.Events, taken.Poison,
 	})
 	if errors.Is(err, lock.ErrFenced) {
-		t.node.metrics.staleCommits.Inc()
+		t.metrics.staleCommits.Inc()
 	}
 	if err != nil {
 		return fmt.Errorf("note the turn of %s: %w", taken.Stream, sqldb.BusyPool(t.db.Main, err))
