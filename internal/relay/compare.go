@@ -110,7 +110,7 @@ func (t *term) uncompared(backlog []events.Backlog) map[string]bool {
 }
 
 func (t *term) marks(ctx context.Context) (map[string]events.Mark, error) {
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	marks, err := t.opts.Log.Marks(ctx, t.opts.Sink)
 	if err != nil {
@@ -167,7 +167,7 @@ func (t *term) settleOn(ctx context.Context, c comparison) (moved bool, err erro
 
 // seek sets the offset, and remembers what the sink has.
 func (t *term) seek(ctx context.Context, c comparison, offset int64) error {
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	return t.opts.Log.Seek(ctx, t.opts.Sink, c.mark, offset, *c.has, t.epoch)
 }
@@ -185,7 +185,7 @@ func (t *term) sameEvents(ctx context.Context, c comparison) (bool, error) {
 	case c.has.Seq-c.mark.Offset > mostAhead:
 		return false, nil
 	}
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	var wanted []events.Event
 	for after := c.mark.Offset; after < c.has.Seq; {

@@ -45,7 +45,7 @@ func (t *term) lookAtParked(ctx context.Context) error {
 	if len(t.parked.keys) == 0 && time.Since(t.parked.readAt) < comparePace {
 		return nil
 	}
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	keys, err := t.opts.Log.Parked(ctx, t.opts.Sink)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *term) retry(ctx context.Context) (busy bool, err error) {
 }
 
 func (t *term) retries(ctx context.Context) ([]events.Event, error) {
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	batch, err := t.opts.Log.Retries(ctx, t.opts.Sink, t.opts.BatchSize, t.opts.BatchBytes)
 	if err != nil {
@@ -175,8 +175,7 @@ func (t *term) settleRetry(ctx context.Context, delivered, refused []events.Even
 	if t.lost() {
 		return context.Cause(ctx)
 	}
-	t.beat(stopTimeout)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	ctx, cancel := t.bounded(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if len(delivered) > 0 {
 		if err := t.opts.Log.Unpark(ctx, t.opts.Sink, delivered, t.epoch); err != nil {

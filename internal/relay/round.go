@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/sink"
 )
 
@@ -108,7 +110,7 @@ func (t *term) plan(ctx context.Context) (*plan, error) {
 func paused(backlog []events.Backlog) bool { return len(backlog) > 0 && backlog[0].Paused }
 
 func (t *term) backlog(ctx context.Context) ([]events.Backlog, error) {
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	backlog, err := t.opts.Log.Backlog(ctx, t.opts.Sink)
 	if err != nil {
@@ -130,11 +132,10 @@ func (t *term) showLag(backlog []events.Backlog) {
 		return
 	}
 	t.showsNone = len(backlog) == 0
-	of := make(map[string]events.Backlog, len(backlog))
+	of := fn.By(backlog, func(b events.Backlog) string { return b.Stream })
 	for _, b := range backlog {
 		t.lagged[b.Stream] = true
 		t.ahead = time.Until(b.Now)
-		of[b.Stream] = b
 	}
 	ages := make(map[string]time.Duration, len(t.lagged))
 	for stream := range t.lagged {
@@ -169,25 +170,21 @@ func rotate(backlog []events.Backlog, after string) []events.Backlog {
 // own until it is done.
 type reading struct {
 	cancel context.CancelFunc
-	done   chan struct{}
+	work   sync.WaitGroup
 	parts  []part
 	err    error
 }
 
 func (t *term) readAhead(ctx context.Context, p *plan) *reading {
-	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
-	r := &reading{cancel: cancel, done: make(chan struct{})}
-	t.beat(t.opts.Timeout)
-	go func() {
-		defer close(r.done)
-		r.parts, r.err = t.read(ctx, p)
-	}()
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
+	r := &reading{cancel: cancel}
+	r.work.Go(func() { r.parts, r.err = t.read(ctx, p) })
 	return r
 }
 
 // wait returns what was read.
 func (r *reading) wait() ([]part, error) {
-	<-r.done
+	r.work.Wait()
 	r.cancel()
 	return r.parts, r.err
 }
@@ -196,7 +193,7 @@ func (r *reading) wait() ([]part, error) {
 func (r *reading) abandon() {
 	if r != nil {
 		r.cancel()
-		<-r.done
+		r.work.Wait()
 	}
 }
 
@@ -305,7 +302,7 @@ func (t *term) offer(ctx context.Context, batch []events.Event, deliver func(con
 	if len(batch) == 0 {
 		return nil, nil, nil
 	}
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	result, err := deliver(ctx, batch)
 	stored, rejected, sound := claims(batch, result)
@@ -365,8 +362,7 @@ func (t *term) settle(ctx context.Context) error {
 	if t.lost() {
 		return context.Cause(ctx)
 	}
-	t.beat(stopTimeout)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	ctx, cancel := t.bounded(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := t.opts.Log.Move(ctx, t.opts.Sink, t.unsettled, t.epoch); err != nil {
 		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled[0].Stream(), err)

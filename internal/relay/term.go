@@ -19,10 +19,9 @@ import (
 var errGaveUp = errors.New("the sink failed too often")
 
 // sinkError tells an error of the sink from one of the event log.
-type sinkError struct{ err error }
+type sinkError struct{ error }
 
-func (e *sinkError) Error() string { return e.err.Error() }
-func (e *sinkError) Unwrap() error { return e.err }
+func (e *sinkError) Unwrap() error { return e.error }
 
 // term is the time from one acquisition of the sink's lease to its end.
 type term struct {
@@ -164,13 +163,13 @@ func (t *term) step(ctx context.Context) (busy bool, err error) {
 }
 
 // bounded is the context of one call to the event log or the sink, which is announced.
-func (t *term) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	t.beat(t.opts.Timeout)
-	return context.WithTimeout(ctx, t.opts.Timeout)
+func (t *term) bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	t.beat(limit)
+	return context.WithTimeout(ctx, limit)
 }
 
 func (t *term) open(ctx context.Context) error {
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	opened, err := t.opts.Open(ctx, sink.Term{Log: t.log, Epoch: t.epoch, Restored: t.restored})
 	if err != nil {
@@ -186,7 +185,7 @@ func (t *term) open(ctx context.Context) error {
 }
 
 func (t *term) claim(ctx context.Context) error {
-	ctx, cancel := t.bounded(ctx)
+	ctx, cancel := t.bounded(ctx, t.opts.Timeout)
 	defer cancel()
 	log, err := t.opts.Log.Claim(ctx, t.opts.Sink, t.epoch)
 	if err != nil {
@@ -278,8 +277,7 @@ func (t *term) endSession() {
 // pauseSink pauses a sink whose receiver wants no more. Where that fails, the next attempt
 // is told the same.
 func (t *term) pauseSink(ctx context.Context, why error) {
-	t.beat(stopTimeout)
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	ctx, cancel := t.bounded(ctx, stopTimeout)
 	defer cancel()
 	err := t.opts.Log.Pause(ctx, t.opts.Sink, why.Error(), t.epoch)
 	t.opts.Logger.Error("Receiver wants no more events, sink paused", "err", errors.Join(why, err))
@@ -302,8 +300,7 @@ func (t *term) note(ctx context.Context, reason string) {
 	if t.noted != nil && *t.noted == reason {
 		return
 	}
-	t.beat(stopTimeout)
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	ctx, cancel := t.bounded(ctx, stopTimeout)
 	defer cancel()
 	if err := t.opts.Log.Failed(ctx, t.opts.Sink, reason, t.epoch); err != nil {
 		t.opts.Logger.Debug("The state of the sink was not noted", "err", err)
