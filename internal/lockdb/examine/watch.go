@@ -62,12 +62,8 @@ func (x *examiner) watch(ctx context.Context) error {
 
 // readable reports whether the table has the columns that every generation has.
 func readable(table status.LockTable) bool {
-	for _, name := range []string{"lock_key", "region", "client_id", "created_date"} {
-		if !table.Has(name) {
-			return false
-		}
-	}
-	return true
+	columns := []string{"lock_key", "region", "client_id", "created_date"}
+	return !slices.ContainsFunc(columns, func(name string) bool { return !table.Has(name) })
 }
 
 // look reads all rows once.

@@ -70,7 +70,6 @@ type DB struct {
 type server struct {
 	config *pgx.ConnConfig
 	pooler *Pooler
-	place  *place
 }
 
 func newDB(r *renderings, log *slog.Logger) *DB {

@@ -40,7 +40,7 @@ func Inspect(text string, anyServer bool) (*Inspection, error) {
 	between := newPooler(config, slog.New(slog.DiscardHandler))
 	between.tolerant = true
 	db := &Inspection{newDB(between.place.renderings, between.log)}
-	db.postgres = &server{config: config, pooler: between, place: between.place}
+	db.postgres = &server{config: config, pooler: between}
 	db.useOne(openPool(between.through(config), 2))
 	db.readLockTable = db.catalogued
 	db.schema = postgresSchema(db.Main, between.place, nil, migrations.Postgres())
@@ -88,7 +88,7 @@ func (x *Inspection) Pooling() status.Pooling { return x.postgres.pooler.Pooling
 
 // Schema is the schema in which our tables are, or will be created. Run a statement
 // first.
-func (x *Inspection) Schema() string { return x.postgres.place.names.Load().ours }
+func (x *Inspection) Schema() string { return x.postgres.pooler.place.names.Load().ours }
 
 // SearchPath are the schemas in which our tables were looked for. Run a statement first.
-func (x *Inspection) SearchPath() []string { return *x.postgres.place.path.Load() }
+func (x *Inspection) SearchPath() []string { return *x.postgres.pooler.place.path.Load() }

@@ -41,7 +41,7 @@ type lockColumn struct {
 // row for a table that is not there.
 func (db *DB) catalogued(ctx context.Context) (t lockTable, err error) {
 	var text []byte
-	if _, err = db.postgres.place.look(ctx, db.Lease); err == nil {
+	if _, err = db.postgres.pooler.place.look(ctx, db.Lease); err == nil {
 		err = db.Lease.QueryRowContext(ctx, db.sql.SQL().Catalogue).Scan(&text)
 	}
 	if errors.Is(err, sql.ErrNoRows) {

@@ -55,7 +55,7 @@ func openPostgres(o Options) (*DB, error) {
 	// The statements are written for it, whatever the role's own default is.
 	setDefault(config.RuntimeParams, "default_transaction_isolation", "read committed")
 	db := newDB(between.place.renderings, o.Logger)
-	db.postgres = &server{config: config, pooler: between, place: between.place}
+	db.postgres = &server{config: config, pooler: between}
 	// A plan that was made while a table was empty must not serve it when it
 	// has a million rows: statements are planned each time, see Prepared.
 	mainConfig := config.Copy()

@@ -45,8 +45,7 @@ func Refusal(err error) string {
 // NoSession reports whether the error is that of a connection that could not be
 // made. It names role, database and address, and is not for everyone.
 func NoSession(err error) bool {
-	var connect *pgconn.ConnectError
-	return errors.As(err, &connect)
+	return errors.As(err, new(*pgconn.ConnectError))
 }
 
 // worded replaces a server's refusal of a session with a text for everyone: the

@@ -16,6 +16,7 @@ import (
 	sqlite3 "modernc.org/sqlite" // Registers the driver "sqlite".
 	sqlitelib "modernc.org/sqlite/lib"
 
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/migrations"
 )
 
@@ -175,8 +176,6 @@ func openSQLitePool(dsn string, file *sqliteFile) (*sql.DB, error) {
 func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, sqliteBusy)
 	defer cancel()
-	retry := time.NewTicker(sqliteRetry)
-	defer retry.Stop()
 	for {
 		if err := c.file.check(); err != nil {
 			return nil, err
@@ -185,12 +184,7 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		if err == nil {
 			return sqliteConn{conn.(sqliteDriverConn), c.file}, nil
 		}
-		if !isBusy(err) {
-			return nil, err
-		}
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
+		if !isBusy(err) || !wait.For(ctx, sqliteRetry) {
 			return nil, err
 		}
 	}
