@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -14,29 +14,25 @@ import (
 // inFlight bounds the renewals that one call makes at a time.
 const inFlight = 16
 
-// Renew implements [lock.Provider]. The error is that of the first lease for which the store has
+// Renew implements [lock.Provider]. The error is the first of a lease for which the store has
 // not answered.
 func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
-	renewals, errs := make([]lock.Renewal, len(grants)), make([]error, len(grants))
-	var work sync.WaitGroup
-	turns := make(chan struct{}, inFlight)
+	renewals := make([]lock.Renewal, len(grants))
+	var work errgroup.Group
+	work.SetLimit(inFlight)
 	for i, g := range grants {
-		turns <- struct{}{}
-		work.Go(func() {
-			defer func() { <-turns }()
-			switch errs[i] = p.renew(ctx, g); {
-			case errs[i] == nil:
+		work.Go(func() error {
+			err := p.renew(ctx, g)
+			switch {
+			case err == nil:
 				renewals[i] = lock.Renewed
-			case errors.Is(errs[i], lock.ErrLost):
-				renewals[i] = lock.Lost
+			case errors.Is(err, lock.ErrLost):
+				renewals[i], err = lock.Lost, nil
 			}
+			return err
 		})
 	}
-	work.Wait()
-	if i := slices.Index(renewals, lock.Unknown); i >= 0 {
-		return renewals, errs[i]
-	}
-	return renewals, nil
+	return renewals, work.Wait()
 }
 
 // renew lets the lease run for its TTL again.
