@@ -118,7 +118,8 @@ func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 	if ended == 0 {
 		return err
 	}
-	e.ended(ended)
+	e.metrics.endedSessions.Add(float64(ended))
+	e.log.Warn("Ended sessions of a node that has stopped in the middle of a commit", "sessions", ended)
 	return f()
 }
 

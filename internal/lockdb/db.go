@@ -59,6 +59,7 @@ type DB struct {
 	bootID   string
 	name     string
 	onCommit func()
+	stalled  time.Duration // the age from which a COPY counts as stalled
 
 	presence liveness.Presence
 	monitor  *liveness.Monitor // nil where there is none
@@ -74,20 +75,22 @@ type DB struct {
 // for by its users. It fails only for a URL that can never work. Call [DB.Ready] or
 // [DB.Migrate] before anything else; see [sqldb.Open].
 func Open(o Options) (*DB, error) {
-	o.StalledCopy = cmp.Or(o.StalledCopy, DefaultStalledCopy)
 	opened, err := sqldb.Open(sqldb.Options{
 		URL: o.URL, PoolSize: o.PoolSize, LockTimeout: o.LockTimeout, AcquireWait: o.AcquireWait, ReadOnly: o.ReadOnly, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, name: o.Node, sql: sqldb.NewStatements(opened, partTexts(opened.Backend()))}
+	db := &DB{
+		db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, name: o.Node,
+		stalled: cmp.Or(o.StalledCopy, DefaultStalledCopy), sql: sqldb.NewStatements(opened, partTexts(opened.Backend())),
+	}
 	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
 	opened.OnConnect(db.events.Doubt) // A failover ends all connections.
 	if opened.Backend() == "sqlite" {
-		db.engine = &sqliteEngine{db: opened, sql: db.sql}
+		db.engine = (*sqliteEngine)(db)
 	} else {
-		db.engine = &postgresEngine{db: opened, sql: db.sql, stalled: o.StalledCopy, ended: db.endedSessions}
+		db.engine = (*postgresEngine)(db)
 	}
 	db.presence = liveness.NewPresence(opened, o.BootID)
 	return db, nil
@@ -155,12 +158,6 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 	return liveness.Dead(ctx, db.db, rows)
 }
 
-// endedSessions notes that stalled sessions were ended.
-func (db *DB) endedSessions(sessions int) {
-	db.metrics.endedSessions.Add(float64(sessions))
-	db.log.Warn("Ended sessions of a node that has stopped in the middle of a commit", "sessions", sessions)
-}
-
 // fencedArgs are the parameters of such a statement.
 func fencedArgs(g lock.Grant, args ...any) []any {
 	return append([]any{RowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}, args...)
@@ -200,18 +197,8 @@ type previousHolder struct {
 type process struct{ boot, liveness string }
 
 // postgresEngine holds the statements of PostgreSQL.
-type postgresEngine struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[partSQL]
-	// stalled is the age from which a COPY counts as stalled. ended notes how many
-	// stalled sessions were ended.
-	stalled time.Duration
-	ended   func(sessions int)
-}
+type postgresEngine DB
 
 // sqliteEngine holds the transactions of SQLite, which has no statement that
 // writes two tables.
-type sqliteEngine struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[partSQL]
-}
+type sqliteEngine DB

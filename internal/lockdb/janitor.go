@@ -45,49 +45,40 @@ const cleanBatch = 5000
 // deleted, or of which another client has locked a row, does not keep it from the
 // other tables.
 func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
-	return (&cleaner{node: db, db: db.db, sql: db.sql, Retention: r}).run(ctx)
+	return (&cleaner{node: db, Retention: r}).run(ctx)
 }
 
 // cleaner is one run of [DB.Clean].
 type cleaner struct {
 	node *DB
-	db   *sqldb.DB
-	sql  *sqldb.Statements[partSQL]
 	Retention
-	done haul
+	rows int64   // removed so far
+	errs []error // of the steps so far, nil too
 }
 
 func (c *cleaner) run(ctx context.Context) (int64, error) {
 	for _, task := range c.chores() {
-		if n, err := c.do(ctx, task); !c.done.add(ctx, n, err) {
-			return c.done.result()
+		if n, err := c.do(ctx, task); !c.add(ctx, n, err) {
+			return c.rows, errors.Join(c.errs...)
 		}
 	}
 	c.cleanLog(ctx)
-	return c.done.result()
+	return c.rows, errors.Join(c.errs...)
 }
 
-// haul is the result of a clean-up so far.
-type haul struct {
-	rows int64
-	errs []error
-}
-
-// add notes what one step of it has removed, and reports whether another may do
+// add notes what one step has removed, and reports whether another may do
 // better: it may after whatever the server has answered.
-func (h *haul) add(ctx context.Context, n int64, err error) (goOn bool) {
-	h.rows += n
-	h.errs = append(h.errs, err)
+func (c *cleaner) add(ctx context.Context, n int64, err error) (goOn bool) {
+	c.rows += n
+	c.errs = append(c.errs, err)
 	return ctx.Err() == nil && !sqldb.Unreachable(err)
 }
-
-func (h *haul) result() (int64, error) { return h.rows, errors.Join(h.errs...) }
 
 // do removes all that is stale in one table.
 func (c *cleaner) do(ctx context.Context, task chore) (int64, error) {
 	var total int64
 	for {
-		n, err := c.db.Exec(ctx, "clean "+task.table, task.text, task.age.Seconds())
+		n, err := c.node.db.Exec(ctx, "clean "+task.table, task.text, task.age.Seconds())
 		if err != nil {
 			return total, err
 		}
@@ -105,7 +96,7 @@ type chore struct {
 }
 
 func (c *cleaner) chores() []chore {
-	texts := c.sql.SQL().Janitor
+	texts := c.node.sql.SQL().Janitor
 	return []chore{
 		{"obs_poll", texts.Polls, c.Polls},
 		{"obs_dead", texts.Dead, c.Dead},
@@ -172,7 +163,7 @@ func (j *Janitor) once(ctx context.Context) {
 func (c *cleaner) cleanLog(ctx context.Context) {
 	used, fed, err := c.sinks(ctx)
 	if err != nil {
-		c.done.add(ctx, 0, err)
+		c.add(ctx, 0, err)
 		return
 	}
 	if c.cleanOffsets(ctx, used, fed) {
@@ -193,7 +184,7 @@ func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err err
 			used[sink] = true
 		}
 	}
-	err = c.db.Query(ctx, "look for the sinks in use", c.sql.SQL().Janitor.Sinks,
+	err = c.node.db.Query(ctx, "look for the sinks in use", c.node.sql.SQL().Janitor.Sinks,
 		func(scan func(...any) error) error {
 			var sink string
 			var recently bool
@@ -217,7 +208,7 @@ func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (
 		}
 		n, err := c.forgetSink(ctx, sink)
 		c.node.metrics.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
-		if !c.done.add(ctx, n, err) {
+		if !c.add(ctx, n, err) {
 			return false
 		}
 	}
@@ -228,8 +219,8 @@ func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (
 // its offset would go back. With the row that a relay claims, and looks at when
 // it acknowledges, locked, none can come between the second look and the removal.
 func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err error) {
-	err = c.db.InTx(ctx, "clean obs_sink_offset", func(tx *sql.Tx) error {
-		texts := c.sql.SQL().Janitor
+	err = c.node.db.InTx(ctx, "clean obs_sink_offset", func(tx *sql.Tx) error {
+		texts := c.node.sql.SQL().Janitor
 		if _, err := tx.ExecContext(ctx, texts.LockSink, sink); err != nil {
 			return err
 		}
@@ -246,11 +237,11 @@ func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err err
 func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
 	offsets, err := c.node.events.StoredByAll(ctx, used)
 	if err != nil {
-		c.done.add(ctx, 0, err)
+		c.add(ctx, 0, err)
 		return
 	}
 	for _, stream := range slices.Sorted(maps.Keys(offsets)) {
-		if n, err := c.cleanStream(ctx, stream, offsets[stream]); !c.done.add(ctx, n, err) {
+		if n, err := c.cleanStream(ctx, stream, offsets[stream]); !c.add(ctx, n, err) {
 			return
 		}
 	}
@@ -261,13 +252,13 @@ func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
 // removed events, PostgreSQL reads over all of them on the way.
 func (c *cleaner) cleanStream(ctx context.Context, stream string, stored int64) (int64, error) {
 	var first sql.NullInt64
-	err := c.db.Read.QueryRowContext(ctx, c.sql.SQL().Janitor.FirstEvent, stream).Scan(&first)
+	err := c.node.db.Read.QueryRowContext(ctx, c.node.sql.SQL().Janitor.FirstEvent, stream).Scan(&first)
 	if err != nil {
 		return 0, fmt.Errorf("look for the first event of %s: %w", stream, err)
 	}
 	var total int64
 	for from := first.Int64; first.Valid && from <= stored; from += cleanBatch {
-		n, err := c.db.Exec(ctx, "clean obs_event", c.sql.SQL().Janitor.CleanEvents, stream, from, min(from+cleanBatch, stored+1), c.Events.Seconds())
+		n, err := c.node.db.Exec(ctx, "clean obs_event", c.node.sql.SQL().Janitor.CleanEvents, stream, from, min(from+cleanBatch, stored+1), c.Events.Seconds())
 		if err != nil {
 			return total, err
 		}

@@ -41,7 +41,7 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c := &cleaner{node: db, db: db.db, sql: db.sql, Retention: Retention{
+			c := &cleaner{node: db, Retention: Retention{
 				Events: time.Hour, Polls: time.Hour, Dead: time.Hour, Audit: time.Hour, Nodes: time.Hour, StaleLocks: time.Hour,
 			}}
 			for _, task := range c.chores() {

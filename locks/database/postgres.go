@@ -14,10 +14,7 @@ import (
 )
 
 // postgresEngine sends one or several statements in one round trip.
-type postgresEngine struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[statements]
-}
+type postgresEngine Provider
 
 func (e *postgresEngine) acquireAlone(ctx context.Context, grants []lock.Grant) ([]acquired, error) {
 	g, a := grants[0], acquired{}

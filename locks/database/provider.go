@@ -55,10 +55,10 @@ func On(node *lockdb.DB, log *slog.Logger) *Provider {
 	p := &Provider{node: node, db: db, alone: node.Leases(), log: log}
 	if db.Backend() == "sqlite" {
 		p.sql = sqldb.NewStatements(db, sqliteStatements)
-		p.engine = &sqliteEngine{db, p.sql}
+		p.engine = (*sqliteEngine)(p)
 	} else {
 		p.sql = sqldb.NewStatements(db, postgresStatements)
-		p.engine = &postgresEngine{db, p.sql}
+		p.engine = (*postgresEngine)(p)
 	}
 	return p
 }

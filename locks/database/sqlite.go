@@ -11,10 +11,7 @@ import (
 )
 
 // sqliteEngine runs transactions: SQLite has no statement that writes two tables.
-type sqliteEngine struct {
-	db  *sqldb.DB
-	sql *sqldb.Statements[statements]
-}
+type sqliteEngine Provider
 
 func (e *sqliteEngine) acquireAlone(ctx context.Context, grants []lock.Grant) ([]acquired, error) {
 	return e.acquireAll(ctx, grants)
