@@ -1,10 +1,12 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/observerd/observerd/internal/fn"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
 )
@@ -36,13 +38,8 @@ func severity(o turn.Outcome) int {
 
 // outcome returns the worst of the observers' outcomes; OK when none was polled.
 func (s *results) outcome() turn.Outcome {
-	worst := turn.OK
-	for _, p := range s.all {
-		if severity(p.outcome) > severity(worst) {
-			worst = p.outcome
-		}
-	}
-	return worst
+	outcomes := append(fn.Each(s.all, func(r result) turn.Outcome { return r.outcome }), turn.OK)
+	return slices.MaxFunc(outcomes, func(a, b turn.Outcome) int { return cmp.Compare(severity(a), severity(b)) })
 }
 
 // complete reports whether each observer has had its poll, with success or not, and

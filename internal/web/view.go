@@ -224,11 +224,12 @@ type sinkRow struct {
 
 func (v *view) sinks(most limits) {
 	at := make(map[string]int)
+	parked := fn.By(v.Report.Parked, func(p status.Parked) string { return p.Sink })
 	for _, s := range v.Report.Sinks {
 		i, known := at[s.Sink]
 		if !known {
 			i, at[s.Sink] = len(v.Sinks), len(v.Sinks)
-			v.Sinks = append(v.Sinks, sinkRow{Sink: s, Level: "ok", Label: "delivers"})
+			v.Sinks = append(v.Sinks, sinkRow{Sink: s, Level: "ok", Label: "delivers", Parked: parked[s.Sink].Events})
 		}
 		row := &v.Sinks[i]
 		row.Streams++
@@ -240,11 +241,6 @@ func (v *view) sinks(most limits) {
 	}
 	for i := range v.Sinks {
 		row := &v.Sinks[i]
-		for _, p := range v.Report.Parked {
-			if p.Sink == row.Sink.Sink {
-				row.Parked = p.Events
-			}
-		}
 		for _, a := range v.Report.Verdict.Attention {
 			if a.What == "sink "+row.Sink.Sink && row.Level == "ok" {
 				row.Level, row.Label = string(a.Level), string(a.Level)
