@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 const (
@@ -72,21 +73,14 @@ func (f *failures) addLocked(of failed, n int64) {
 
 // run writes what was counted until nothing was, or the manager is closed.
 func (f *failures) run() {
-	ticker := time.NewTicker(noteEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-f.closed.Done():
-			f.note(context.Background(), lastNoteTimeout, f.take())
-			return
-		}
+	for wait.For(f.closed, noteEvery) {
 		counts := f.take()
 		if counts == nil {
 			return
 		}
 		f.note(f.closed, noteTimeout, counts)
 	}
+	f.note(context.Background(), lastNoteTimeout, f.take())
 }
 
 // take returns what was counted since the last time; nil, and nothing is running any more,
