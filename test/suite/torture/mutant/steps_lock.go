@@ -29,8 +29,8 @@ func termBeforeItsRow() Step {
 	return Step{
 		What: "the process knows a term as its own only once the acquisition was answered",
 		Edits: []Edit{
-			{leaseFile, "\tl.node.terms.Store(g.Term, true)\n\terr := ", "\terr := "},
-			{leaseFile, "\tl.db.NoteLocked(", "\tfailpoint.Hit(\"lease.wanted\")\n\tl.node.terms.Store(g.Term, true)\n\tl.db.NoteLocked("},
+			{leaseFile, "\tl.terms.Store(g.Term, true)\n\terr := ", "\terr := "},
+			{leaseFile, "\tl.db.NoteLocked(", "\tfailpoint.Hit(\"lease.wanted\")\n\tl.terms.Store(g.Term, true)\n\tl.db.NoteLocked("},
 			{leaseFile, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
 	}
