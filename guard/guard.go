@@ -206,7 +206,7 @@ func (g *Guard) Do(ctx context.Context, key, eventID string, f Handler) (Outcome
 	if err := g.accepts(e); err != nil {
 		return "", err
 	}
-	if IdempotencyKey(ctx) == g.idOf(e) { // It would commit the event without what its handler does.
+	if attempt.Within(ctx, g.idOf(e)) { // It would commit the event without what its handler does.
 		return "", &InputError{"event id", "is that of the event whose handler calls this; give the parts of an event ids of their own"}
 	}
 	outcome, err := g.do(ctx, e, f)
@@ -288,8 +288,8 @@ func (g *Guard) handle(t *transaction, l *locks.Lease, e event, f Handler) (err 
 	if cause := context.Cause(t.ctx); cause != nil && !errors.Is(err, ErrPermanent) {
 		return errors.Join(dbError(t.ctx, cause), err)
 	}
-	if err == nil && t.Pgx != nil && t.Pgx.Conn().PgConn().IsBusy() {
-		return errOpenRows
+	if t.Pgx != nil && t.Pgx.Conn().PgConn().IsBusy() {
+		return errors.Join(errOpenRows, err)
 	}
 	return err
 }

@@ -236,20 +236,32 @@ func TestHandlersThatFail(t *testing.T) {
 			t.Errorf("aborted transaction: %v", err)
 		}
 		// The inner one would commit the event, and so undo what the outer one has done.
-		_, err = g.Do(t.Context(), "4711", "fails", after(func(ctx context.Context, _ guard.Tx) error {
-			_, err := g.Do(ctx, "4712", "fails", effect("fails"))
+		again := func(ctx context.Context, _ guard.Tx) error {
+			_, err := g.Do(ctx, "4713", "fails", effect("fails"))
 			return err
-		}))
-		if wrong, ok := errors.AsType[*guard.InputError](err); !ok || wrong.Field != "event id" {
-			t.Errorf("its own event: %v", err)
+		}
+		between := func(ctx context.Context, _ guard.Tx) error {
+			_, err := g.Do(ctx, "4712", "other", again)
+			return err
+		}
+		for _, inner := range []guard.Handler{again, between} {
+			_, err = g.Do(t.Context(), "4711", "fails", after(inner))
+			if wrong, ok := errors.AsType[*guard.InputError](err); !ok || wrong.Field != "event id" {
+				t.Errorf("its own event: %v", err)
+			}
 		}
 		if o.Pgx != nil {
-			_, err = g.Do(t.Context(), "4711", "fails", after(func(ctx context.Context, tx guard.Tx) error {
-				_, err := tx.Pgx.Query(ctx, "SELECT 1") // Left open.
-				return err
-			}))
-			if err == nil || !strings.Contains(err.Error(), "left rows") || errors.Is(err, guard.ErrUnavailable) {
-				t.Errorf("open rows: %v", err)
+			for _, next := range []string{"", "SELECT 2"} {
+				_, err = g.Do(t.Context(), "4711", "fails", after(func(ctx context.Context, tx guard.Tx) error {
+					_, err := tx.Pgx.Query(ctx, "SELECT 1") // Left open.
+					if next != "" {
+						err = errors.Join(err, exec(ctx, tx, next))
+					}
+					return err
+				}))
+				if err == nil || !strings.Contains(err.Error(), "left rows") || errors.Is(err, guard.ErrUnavailable) {
+					t.Errorf("open rows and then %q: %v", next, err)
+				}
 			}
 		}
 		does(t, g, "fails", guard.Applied)
