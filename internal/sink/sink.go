@@ -25,9 +25,10 @@ var (
 	// ErrGone is in the error of a sink whose receiver wants no events any more. The
 	// relay pauses the sink, as an operator would.
 	ErrGone = errors.New("the receiver has gone for good")
-	// ErrExpired is in the error of a sink that the target has forgotten because it was idle
-	// for long. Nothing was stored, and nothing is wrong: it is opened anew.
-	ErrExpired = errors.New("the target has forgotten this sink")
+	// ErrExpired is in the error of a sink that cannot go on as it was opened: the target has
+	// forgotten it because it was idle for long, or has other limits now. Nothing was stored,
+	// and nothing is wrong.
+	ErrExpired = errors.New("the sink has to be opened anew")
 	// ErrEmptied is in the error of [Resumer].Positions where retention or a purge of
 	// the target has removed events that the sink had stored: streams without a position
 	// go on from the offset.

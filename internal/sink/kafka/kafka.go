@@ -101,7 +101,7 @@ func Open(ctx context.Context, o Options, t sink.Term) (_ *Sink, err error) {
 	s := &Sink{opts: o, term: t, topics: topics{limits: make(map[string]int)}, held: make(map[string]events.Position)}
 	s.client, err = o.client(
 		kgo.TransactionalID(o.transactionalID()), kgo.TransactionTimeout(transactionTimeout), kgo.RecordRetries(attempts), kgo.UnknownTopicRetries(attempts),
-		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil), o.Positions}), kgo.ProducerBatchCompression(codecs[o.Compression]),
+		kgo.RecordPartitioner(partitioner(o.Positions)), kgo.ProducerBatchCompression(codecs[o.Compression]),
 		kgo.MaxBufferedRecords(1<<30), kgo.ProducerBatchMaxBytesFn(s.topics.limit), kgo.WithHooks(&s.dials),
 	)
 	if err != nil {
@@ -134,24 +134,17 @@ func (o Options) client(more ...kgo.Opt) (*kgo.Client, error) {
 
 func (o Options) transactionalID() string { return "observerd-" + o.Sink }
 
-// partitioner is a [kgo.Partitioner]: it has the positions in one partition, whose order is that of the commits, and
-// events where Java's producer has them.
-type partitioner struct {
-	kgo.Partitioner
-	positions string
+// partitioner has the positions in one partition, whose order is that of the commits, and
+// events, which all have keys, where Java's producer has them.
+func partitioner(positions string) kgo.Partitioner {
+	java := kgo.StickyKeyPartitioner(nil)
+	return kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {
+		if topic == positions {
+			return func(*kgo.Record, int) int { return 0 }
+		}
+		return java.ForTopic(topic).Partition
+	})
 }
-
-func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
-	if topic == p.positions {
-		return first{}
-	}
-	return p.Partitioner.ForTopic(topic)
-}
-
-type first struct{}
-
-func (first) RequiresConsistency(*kgo.Record) bool { return true }
-func (first) Partition(*kgo.Record, int) int       { return 0 }
 
 // dials remembers why the last connection was not made: the client tries again for as long
 // as it may, and then says no more than that. It is a [kgo.HookBrokerConnect].

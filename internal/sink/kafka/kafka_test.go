@@ -23,7 +23,7 @@ import (
 func TestKeysHaveThePartitionsOfJava(t *testing.T) {
 	t.Parallel()
 	const partitions = 1000
-	of := partitioner{kgo.StickyKeyPartitioner(nil), "positions"}
+	of := partitioner("positions")
 	for key, hash := range map[string]int32{
 		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
 		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,

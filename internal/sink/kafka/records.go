@@ -65,7 +65,7 @@ func (s *Sink) outgrown(ctx context.Context, rejected []sink.Rejection, topic ma
 		if err := s.ensure(ctx, name); err != nil {
 			return err
 		}
-		if s.topics.limit(name) > limit {
+		if now := s.topics.limit(name); now > limit && now != defaultLimit { // Which may be for want of an answer.
 			return fmt.Errorf("the max.message.bytes of topic %s has risen: %w", name, sink.ErrExpired)
 		}
 	}

@@ -237,7 +237,7 @@ func TestPositionOfALaterVersionIsNotTakenForNone(t *testing.T) {
 	write([]byte(`{"format":2}`))
 	_, err = s.Positions(t.Context(), []string{"orders"})
 	wantError(t, err, "stream orders", "upgrade observerd")
-	deliver(t, s, sinktest.Batch("stock", 1, 2)) // Other streams go on.
+	deliver(t, s, sinktest.Batch("stock", 1, 2)) // Which is asked for alone.
 	if found, err := s.Positions(t.Context(), []string{"stock"}); err != nil || len(found) != 1 {
 		t.Errorf("the position of another stream is %v: %v", found, err)
 	}
