@@ -101,7 +101,7 @@ func replicated(x *input, f *findings) {
 		why = "synchronous_standby_names is empty"
 	case s.Settings["synchronous_commit"] == "local":
 		why = "synchronous_commit is local for this role and database"
-	case s.Standbys+s.Unseen == 0:
+	case s.Standbys+s.Unseen == 0 && !s.Standby && s.Settings["synchronous_commit"] != "off":
 		f.add(Problem, "synchronous_standby_names is set, and no standby streams from this server", "Each commit waits for one: nothing is polled or delivered.",
 			"Bring the standby back, or take it out of synchronous_standby_names and reload the server.")
 		return
@@ -186,7 +186,7 @@ func schema(x *input, f *findings) {
 	do := "Run 'observerd migrate up'; database.auto-migrate is false."
 	switch {
 	case len(x.Role.ToMigrate) > 0:
-		do = "Run 'observerd migrate up' as the owner of its tables: this role lacks rights."
+		do = "Run 'observerd migrate up' with a role that has " + strings.Join(x.Role.ToMigrate, ", ") + "."
 	case x.want.AutoMigrate:
 		do = "Nothing: the next node that starts migrates. 'observerd migrate up' does it now."
 	}

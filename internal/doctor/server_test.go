@@ -171,7 +171,7 @@ func TestRightsBeforeTheMigration(t *testing.T) {
 	node.url = pgtest.NewRole(t, p.url, "SELECT, INSERT, UPDATE, DELETE ON int_lock")
 	found := node.examine(t, 0)
 	says(t, found, "rights", doctor.Problem, "lacks CREATE on schema public")
-	says(t, found, "schema", doctor.Note, "as the owner of its tables")
+	says(t, found, "schema", doctor.Note, "with a role that has CREATE on schema public")
 	node.want.AutoMigrate = false
 	found = node.examine(t, 0)
 	healthy(t, found, "nodes")
