@@ -246,7 +246,7 @@ type KeyIndex struct {
 }
 
 // TieOrder returns the parts of the key by which rows that share a timestamp are
-// ordered, by their place in Key; nil for none.
+// ordered, by their place in Key; empty for none.
 func (s Selection) TieOrder() []int {
 	return fn.Only(fn.Indexes(len(s.Key)), func(part int) bool { return s.Key[part] != s.Timestamp })
 }

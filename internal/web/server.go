@@ -69,7 +69,7 @@ const (
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = time.Minute
 	lookupTimeout = 5 * time.Second
-	readyTimeout  = 2 * time.Second // Shorter than whoever asks waits, who would not learn the reason.
+	readyTimeout  = 2 * time.Second // Shorter than our probes wait, or they would not learn the reason.
 	maxHeader     = 16 << 10
 	// maxConnections are those of the address at a time. More wait to be
 	// accepted. Each costs a file descriptor and some 20 to 60 KB.

@@ -85,11 +85,10 @@ const behindSQL = `,
                  LEFT JOIN pg_catalog.pg_rewrite w ON w.ev_class OPERATOR(pg_catalog.=) c.oid AND w.ev_type OPERATOR(pg_catalog.=) '1'
                 WHERE c.oid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.oid FROM reached r))) END`
 
-// identitySQL names the cluster, its timeline and the database. A restored
-// cluster keeps its identifier and takes a new timeline. So does a replica that
-// was promoted: what the old primary had not yet sent it is lost there too. The first
-// checkpoint after a promotion may take minutes; until it ends, the end of the recovery
-// has the new timeline.
+// identitySQL names the cluster, its timeline and the database. A restored cluster keeps its identifier
+// and takes a new timeline. So does a replica that was promoted: what the old primary had not yet sent it
+// is lost there too. The first checkpoint after that may take minutes; until it ends, the end of the
+// recovery has the new timeline.
 const identitySQL = `
        (SELECT pg_catalog.concat('system:', s.system_identifier, '/', GREATEST(c.timeline_id, r.min_recovery_end_timeline), '/', d.oid)
           FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c, pg_catalog.pg_control_recovery() r, pg_catalog.pg_database d
