@@ -2,21 +2,24 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // beginnersYAML is to have observers that hold the two connections of their source for as
-// long as another session has an advisory lock there, and has one whose polls have ten seconds.
+// long as another session has an advisory lock there, and has one whose polls have five seconds.
 const beginnersYAML = `
 node: {name: a}
 database: {url: %q}
@@ -24,7 +27,7 @@ scheduler: {observer: {fixed-delay: 1s, shutdown-timeout: 5s, lock: {ttl: 15s}}}
 sources: {erp: {url: %q, pool-size: 2, query-timeout: 10m}}
 http: {listen: "127.0.0.1:0"}
 observers:
-  - {id: last, type: last, event: Seen, source: erp, table: orders, key: id, timestamp: at, poll-timeout: 10s}
+  - {id: last, type: last, event: Seen, source: erp, table: orders, key: id, timestamp: at, poll-timeout: 5s}
 `
 
 // held looks for that lock: one that waited for it would be told of a locked table.
@@ -121,16 +124,32 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows(`observerd_lock_held_seconds{type="last"}`, 11) // More than the time of a poll.
-	// Its ten seconds are those of a poll that has the source to itself: on a busy machine it
-	// may take longer beside sixteen others.
+	if text := log.String(); strings.Contains(text, `"level":"ERROR"`) {
+		t.Error(text)
+	}
+	// A poll that has the source to itself is done in its five seconds sooner.
 	for n := range 16 {
 		pause(fmt.Sprintf("slow-%d", n))
 	}
 	advise("unlock")
 	has(2)
 	for line := range strings.Lines(log.String()) {
-		if strings.Contains(line, `"level":"ERROR"`) {
+		if strings.Contains(line, `"level":"ERROR"`) && !isLatePoll(t, line) {
 			t.Error(line)
 		}
 	}
+}
+
+// isLatePoll reports whether a line says that a poll took its five seconds and more, once it
+// had begun: on a busy machine it may.
+func isLatePoll(t *testing.T, line string) bool {
+	t.Helper()
+	var failed struct {
+		Err      string
+		Duration time.Duration
+	}
+	if err := json.Unmarshal([]byte(line), &failed); err != nil {
+		t.Fatal(err)
+	}
+	return failed.Err == observer.ErrPollTime.Error() && failed.Duration >= 5*time.Second
 }
