@@ -12,8 +12,8 @@ type turnSQL struct{ Turn, TakeTurn, Streams, NoteStream, AddPoll, All, Polls, P
 
 // Turn joins by the parameters alone, which takes less time to plan. Streams has the turn of the
 // type as a row without a stream, and counts rows as unread where a poll ended behind its source,
-// or within a reading of all rows. TakeTurn and
-// NoteStream are on the disk with the release that follows them, at the latest.
+// or within a reading of all rows. TakeTurn and NoteStream do not wait for the disk: what a server
+// that dies forgets of them is polled again, and makes no second event.
 var turnTexts = turnSQL{
 	Turn: `
 SELECT {now}, s.turn_at, COALESCE({alive l COALESCE(CASE WHEN o.term = l.client_id THEN o.ttl_ms / 1000.0 END, CAST($4 AS DOUBLE PRECISION))}, FALSE),

@@ -252,16 +252,16 @@ func TestAnErrorStaysUntilASuccess(t *testing.T) {
 	})
 }
 
-// TestNotesAreOnTheDiskWithTheRelease has triggers tell how each transaction ends.
-func TestNotesAreOnTheDiskWithTheRelease(t *testing.T) {
+// TestNotesAndReleasesDoNotWaitForTheDisk has triggers tell how each transaction ends.
+func TestNotesAndReleasesDoNotWaitForTheDisk(t *testing.T) {
 	t.Parallel()
 	url := newPostgres(t)
 	db := open(t, url)
 	exec(t.Context(), t, url, map[string]string{"postgres": `
-CREATE TABLE public.ended (what text, how text);
+CREATE TABLE public.ended (what text, did text, how text);
 CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO public.ended VALUES (TG_TABLE_NAME, current_setting('synchronous_commit'));
+  INSERT INTO public.ended VALUES (TG_TABLE_NAME, TG_OP, current_setting('synchronous_commit'));
   RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER ended AFTER INSERT OR UPDATE ON obs_schedule DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.note();
@@ -284,11 +284,11 @@ CREATE CONSTRAINT TRIGGER ended AFTER INSERT OR UPDATE OR DELETE ON int_lock DEF
 	if err := db.Leases().Release(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	const wrong = `SELECT count(*) FROM public.ended WHERE (how = 'off') <> (what IN ('obs_schedule', 'obs_poll'))`
+	const wrong = `SELECT count(*) FROM public.ended WHERE (how = 'off') <> (what IN ('obs_schedule', 'obs_poll') OR did = 'DELETE')`
 	if n := count(t, url, wrong); n != 0 {
 		t.Errorf("%d rows were written by a transaction that ended in the other way", n)
 	}
-	if n := count(t, url, `SELECT count(DISTINCT what) FROM public.ended`); n != 4 {
-		t.Errorf("%d tables were written, want 4", n)
+	if n := count(t, url, `SELECT count(DISTINCT what) + count(DISTINCT did) FILTER (WHERE did = 'DELETE') FROM public.ended`); n != 5 {
+		t.Errorf("%d tables were written and a lock released, want 5", n)
 	}
 }

@@ -104,12 +104,14 @@ DELETE FROM int_lock AS l
 	DeleteEnded: ReleaseSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
 }
 
-// ReleaseSQL deletes the row of a term, unless another client has locked it.
+// ReleaseSQL deletes the row of a term, unless another client has locked it. It does not wait for
+// the disk: if the server dies before the row's end is there, the row comes back, and [Monitor]
+// deletes it again or its TTL ends it. Whoever takes the lock waits for the disk, and for all before.
 const ReleaseSQL = `
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
        SELECT lock_key, region FROM int_lock
-        WHERE lock_key = $1 AND region = $2 AND client_id = $3{skip})`
+        WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {unsynced}{skip})`
 
 // MarkLeases leaves the rows of leases as they are that were taken from us.
 const (

@@ -59,7 +59,7 @@ var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?
 //	{skip}       the same, but leaves out those that another client has locked
 //	{nowait}     the same, but fails when another client has locked one
 //	{unsynced}   is true, and lets the transaction end before it is on the disk, where
-//	             another one follows soon and takes it along
+//	             nothing is lost if it never gets there
 //	{standby}    reports whether the server is a standby, which may be behind
 //	{server}     is another text when the server was started anew or is another one, or the
 //	             table of events was emptied or made anew; empty where that cannot be said

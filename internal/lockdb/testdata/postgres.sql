@@ -67,7 +67,7 @@ PREPARE "Lease.Release" AS
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
        SELECT lock_key, region FROM int_lock
-        WHERE lock_key = $1 AND region = $2 AND client_id = $3 FOR UPDATE SKIP LOCKED);
+        WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND set_config('synchronous_commit', 'off', TRUE) = 'off' FOR UPDATE SKIP LOCKED);
 
 -- Lease.Holds
 PREPARE "Lease.Holds" AS

@@ -38,7 +38,7 @@ EXPLAIN
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
        SELECT lock_key, region FROM int_lock
-        WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
+        WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3 AND TRUE);
 
 -- Lease.Holds
 EXPLAIN
