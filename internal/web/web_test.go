@@ -124,6 +124,7 @@ func TestPages(t *testing.T) {
 		"healthy when down": {func(o *web.Options) { o.Ready = func(context.Context) error { return down } }, "/healthz", 200, "ok"},
 		"ready":             {nil, "/readyz", 200, "ready"},
 		"not ready":         {func(o *web.Options) { o.Ready = func(context.Context) error { return down } }, "/readyz", 503, "no such host"},
+		"no answer":         {func(o *web.Options) { o.Ready = func(ctx context.Context) error { return inTime(ctx, 3*time.Second) } }, "/readyz", 503, "waited"},
 		"metrics":           {nil, "/metrics", 200, "observerd_test_total 0"},
 		"page":              {nil, "/", 200, "table is missing"},
 		"page escapes":      {nil, "/", 200, "&lt;script&gt;"},
@@ -145,6 +146,15 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inTime waits for the end of ctx, which must not be later than the patience of who asks.
+func inTime(ctx context.Context, patience time.Duration) error {
+	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > patience {
+		return errors.New("the answer may come too late")
+	}
+	<-ctx.Done()
+	return errors.New("waited")
 }
 
 // TestPageWithoutDataShowsNone has a database that is down: a table that says
