@@ -66,7 +66,7 @@ func (db *DB) NoteLocked(key, region, name string, err error) {
 		return
 	}
 	if _, told := db.locked.LoadOrStore(id, true); !told {
-		db.log.Warn("The row of a lock is locked by another transaction; the lock cannot be acquired until that transaction ends", "lock", key, "name", name)
+		db.log.Warn("The row of a lock is locked by another transaction; the lock cannot be acquired until that transaction, which may wait for a synchronous standby, ends", "lock", key, "name", name)
 	}
 }
 
