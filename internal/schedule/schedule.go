@@ -127,7 +127,9 @@ func (s *Scheduler) stop(ctx context.Context) error {
 	}
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), signOffTimeout)
 	defer cancel()
-	err = errors.Join(err, s.opts.Store.Leave(leaving, s.opts.Node.BootID))
+	if err := s.opts.Store.Leave(leaving, s.opts.Node.BootID); err != nil {
+		s.opts.Logger.Warn("Node not signed off; it counts as alive until its last heartbeat is old", "err", err)
+	}
 	for _, typ := range s.opts.Types {
 		s.opts.Beat(loopName(typ.Name), 0)
 	}

@@ -79,6 +79,21 @@ func TestStopDuringASignOfLifeLeavesNoGhost(t *testing.T) {
 	})
 }
 
+// TestStopSucceedsWithoutTheDatabase stops a node that cannot sign off: who stops it during an
+// outage has nothing to repair.
+func TestStopSucceedsWithoutTheDatabase(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		n := start(t, db, "a")
+		pass(interval)
+		db.set(func(m *memory) { m.down = true })
+		if err := n.sched.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		equal(t, "told of it", n.log.count("level=WARN", "Node not signed off"), 1)
+		db.set(func(m *memory) { m.down = false })
+	})
+}
+
 // TestStopDoesNotWaitForASignOfLifeThatHangs covers a database that takes a
 // statement and does not answer.
 func TestStopDoesNotWaitForASignOfLifeThatHangs(t *testing.T) {
