@@ -52,6 +52,10 @@ func server(x *input, f *findings) {
 	if level := s.Settings["default_transaction_isolation"]; level != "" && level != "read committed" && !s.Pooling.Shared() {
 		f.add(Note, "default_transaction_isolation is "+level, "Nodes set read committed for their own sessions; whatever else works with this role gets the other.", "")
 	}
+	if idle := s.Settings["idle_session_timeout"]; idle != "" && idle != "0" {
+		f.add(Warning, "a session of the role is ended when it was idle for "+idle+" ms (idle_session_timeout)", "A node takes each of these for an outage of the database.",
+			fmt.Sprintf("ALTER ROLE %s SET idle_session_timeout = 0", x.Role.Name))
+	}
 	if s.Number > 0 && s.Number < leastPostgres {
 		f.add(Problem, "PostgreSQL "+s.Version+" is older than 12", "Nodes set plan_cache_mode, which it does not know.", "Upgrade the server.")
 	}

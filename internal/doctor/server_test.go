@@ -17,11 +17,12 @@ import (
 // TestServerThatForgets has a server that loses what it answered.
 func TestServerThatForgets(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"fsync": "off", "full_page_writes": "off"}})
+	server := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "idle_session_timeout": "60000"}})
 	p := admit(t, server.URL("postgres"))
 	found := p.examine(t, 0)
 	says(t, found, "durability", doctor.Problem, "fsync is off")
 	says(t, found, "durability", doctor.Problem, "full_page_writes is off")
+	says(t, found, "server", doctor.Warning, "idle for 60000 ms")
 }
 
 // TestStandby has a server that follows another one.

@@ -191,7 +191,7 @@ func (o origin) whyBack() string {
 	case o.horizon.Exact:
 		return "an older transaction has become visible, or overlap was raised"
 	}
-	return "the source hides transactions that it showed before, or overlap was raised"
+	return "the source hides transactions that it showed before, as where a right was revoked or the server is read-only now, or overlap was raised"
 }
 
 // sinceFullRead is how long ago the last full read began.

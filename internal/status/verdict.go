@@ -137,7 +137,7 @@ func (r Report) observersNeed() (all []Attention) {
 			a.Level, a.Since, a.Why, a.Runbook = LevelFailing, o.DeadSince, "no row that it reads can become an event: all are poison", "ObserverdOnlyPoison"
 			a.Command = "observerd dead list --observer " + o.ID
 		case o.Dead > 0:
-			a.Level, a.Since, a.Why, a.Runbook = LevelDegraded, o.DeadSince, fmt.Sprintf("%d rows could not become an event", o.Dead), "ObserverdDeadEvents"
+			a.Level, a.Since, a.Why, a.Runbook = LevelDegraded, o.DeadSince, Plural(int(o.Dead), "row", "rows")+" could not become an event", "ObserverdDeadEvents"
 			a.Command = "observerd dead list --observer " + o.ID
 		case o.Lag >= observerBehind:
 			a.Level, a.Why, a.Runbook = LevelDegraded, "its polls leave rows unread", "ObserverdObserverBehind"

@@ -34,7 +34,7 @@ SELECT count(*) FILTER (WHERE r.state IN ('streaming', 'catchup')), count(*) FIL
 SELECT name, CASE WHEN name LIKE '%timeout' THEN reset_val ELSE setting END
   FROM pg_settings
  WHERE name IN ('fsync', 'synchronous_commit', 'synchronous_standby_names', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
-                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`,
+                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')`,
 	Table: `
 SELECT n.nspname::text, c.relpersistence = 'u', c.relrowsecurity,
        array_to_string(ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), ',')

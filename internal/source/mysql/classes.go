@@ -112,7 +112,8 @@ var refusals = map[uint16]refusalKind{
 	1109: {class: observer.ClassQuery, quotable: true},
 	1142: {class: observer.ClassQuery, quotable: true, text: "a right on a table is missing"},  // no right on the table
 	1143: {class: observer.ClassQuery, quotable: true, text: "a right on a column is missing"}, // no right on the column
-	1146: {class: observer.ClassQuery, quotable: true, text: "a table does not exist"},         // no such table
+	1345: {class: observer.ClassQuery, text: "the plan of a view is shown to those alone who may read its definition: GRANT SHOW VIEW ON it to the account that reads, or leave it; polls do not need it"},
+	1146: {class: observer.ClassQuery, quotable: true, text: "a table does not exist"}, // no such table
 	1149: {class: observer.ClassQuery, quotable: true},
 	1227: {class: observer.ClassQuery, quotable: true, text: "a privilege is missing"},         // a privilege is missing
 	1267: {class: observer.ClassQuery, quotable: true, text: "collations do not fit together"}, // a mix of collations

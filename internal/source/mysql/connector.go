@@ -76,9 +76,9 @@ func setup(timeout time.Duration) []string {
 	return []string{
 		fmt.Sprintf("SET time_zone = '+00:00', sql_mode = '', autocommit = 1,"+
 			" sql_select_limit = 18446744073709551615, sql_auto_is_null = 0, sql_quote_show_create = 1, max_sort_length = 1024,"+
-			" net_write_timeout = %d, lock_wait_timeout = %d"+
+			" sql_big_selects = 1, wait_timeout = %d, net_write_timeout = %d, lock_wait_timeout = %d"+
 			" /*M!100101 , max_statement_time = %.3f, max_error_count = 64 */ /*!50708 , max_execution_time = %d */",
-			int(slowReader.Seconds()), lockWait, max(limit.Seconds(), 0.001), max(limit.Milliseconds(), 1)),
+			int(2*idleTimeout.Seconds()), int(slowReader.Seconds()), lockWait, max(limit.Seconds(), 0.001), max(limit.Milliseconds(), 1)),
 		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
 	}
 }

@@ -29,7 +29,7 @@ func hostile(t *testing.T) string {
 		"group-concat-max-len":           "4",
 		"max-statement-time":             "5",
 		"init-connect": "SET SESSION sql_select_limit = 1, net_write_timeout = 1, character_set_results = latin1, character_set_client = latin1," +
-			" collation_connection = latin1_german1_ci, time_zone = '-09:00', sql_mode = 'ANSI,HIGH_NOT_PRECEDENCE', sql_auto_is_null = 1, max_sort_length = 64",
+			" collation_connection = latin1_german1_ci, time_zone = '-09:00', sql_mode = 'ANSI,HIGH_NOT_PRECEDENCE', sql_auto_is_null = 1, max_sort_length = 64, sql_big_selects = 0, wait_timeout = 1",
 		"transaction-isolation":           "READ-UNCOMMITTED",
 		"lower-case-table-names":          "0",
 		"explicit-defaults-for-timestamp": "ON",
@@ -99,7 +99,7 @@ func TestSettings(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"character_set_client": "'utf8mb4'", "character_set_connection": "'utf8mb4'", "character_set_results": "'utf8mb4'", "time_zone": "'+00:00'", "sql_mode": "''",
-		"sql_select_limit": "18446744073709551615", "sql_auto_is_null": "0", "sql_quote_show_create": "1", "max_sort_length": "1024", "autocommit": "1",
+		"sql_select_limit": "18446744073709551615", "sql_auto_is_null": "0", "sql_quote_show_create": "1", "max_sort_length": "1024", "autocommit": "1", "sql_big_selects": "1", "wait_timeout": "600",
 		// These decide what an expression of a query is, as its author has them, and no value of a column.
 		"lc_time_names": "'de_DE'", "div_precision_increment": "0", "group_concat_max_len": "4",
 	} {

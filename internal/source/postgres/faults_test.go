@@ -106,6 +106,27 @@ func TestSessionKilledInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestAnIdleSessionStays has a role whose idle sessions the server would end.
+func TestAnIdleSessionStays(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, "CREATE TABLE orders (id int PRIMARY KEY)")
+	reader, err := url.Parse(pgtest.NewRole(t, address, "SELECT ON orders"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := reader.User.Username()
+	exec(t, owner, "ALTER ROLE "+role+" SET idle_session_timeout = '200ms'")
+	s := open(t, postgres.Options{URL: reader.String()})
+	sourcetest.ReadAll(t, s, observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{})
+	time.Sleep(time.Second)
+	var sessions int
+	if err := owner.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", role).Scan(&sessions); err != nil || sessions != 1 {
+		t.Errorf("%d sessions, %v, want the one that has read", sessions, err)
+	}
+}
+
 func TestSilentDatabase(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: 3 * time.Second})

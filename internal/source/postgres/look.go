@@ -150,7 +150,7 @@ func (c *session) look(ctx context.Context, tables []tableName, behind string) (
 		byPath: true,
 		fixed:  true,
 	}}
-	if c.choosesPlans() { // Planned for each, it would take ten times as long, and compiled a hundred times.
+	if c.isOf(12) { // Planned for each, it would take ten times as long, and compiled a hundred times.
 		questions = append([]question{{sql: "SET LOCAL plan_cache_mode = force_generic_plan", byPath: true, silent: true}}, questions...)
 		if !c.kept.settled {
 			questions = append([]question{{sql: "SET LOCAL jit = off", byPath: true, silent: true}}, questions...)

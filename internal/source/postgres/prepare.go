@@ -44,7 +44,7 @@ const maxPrepared = 32
 // prepares reports whether the session prepares a read: the single statement of a relation that
 // polls read again and again.
 func (c *session) prepares(p plan) bool {
-	return p.relation.stamp != "" && p.repeats && p.isSingle() && c.kept.settled && c.choosesPlans() && !c.source.unprepared.Load()
+	return p.relation.stamp != "" && p.repeats && p.isSingle() && c.kept.settled && c.isOf(12) && !c.source.unprepared.Load()
 }
 
 // prepareRead returns the name of a read that a settled session has prepared, or is empty

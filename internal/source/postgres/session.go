@@ -172,8 +172,11 @@ func (c *session) setUp(ctx context.Context, name string) (settled bool, err err
 		setting{"default_transaction_deferrable", "off"},
 		setting{"statement_timeout", "0"},
 		setting{"lock_timeout", milliseconds(lockWait(c.source.options))})
-	if c.choosesPlans() {
+	if c.isOf(12) {
 		settings = append(settings, setting{"plan_cache_mode", "force_custom_plan"}, setting{"jit", "off"})
+	}
+	if c.isOf(14) {
+		settings = append(settings, setting{"idle_session_timeout", "0"}) // The pool ends idle sessions.
 	}
 	values := fn.Each(settings, func(s setting) string { return "(" + literal(s.name) + ", " + literal(s.value) + ")" })
 	sql := fmt.Sprintf(settleSQL, strings.Join(values, ", "), c.conn.PID())
@@ -195,11 +198,11 @@ SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))
   FROM (VALUES %s) AS s(name, value)
  WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %d`
 
-// choosesPlans reports whether the server has plan_cache_mode, which came with PostgreSQL 12.
-func (c *session) choosesPlans() bool {
+// isOf reports whether the server is of that version or a later one.
+func (c *session) isOf(version int) bool {
 	major, _, _ := strings.Cut(c.conn.ParameterStatus("server_version"), ".")
 	n, err := strconv.Atoi(major)
-	return err == nil && n >= 12
+	return err == nil && n >= version
 }
 
 // begin opens the transaction of a read and locks its tables. The statement

@@ -17,7 +17,7 @@ PREPARE "Settings" AS
 SELECT name, CASE WHEN name LIKE '%timeout' THEN reset_val ELSE setting END
   FROM pg_settings
  WHERE name IN ('fsync', 'synchronous_commit', 'synchronous_standby_names', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
-                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout');
+                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout');
 
 -- Table
 PREPARE "Table" AS
