@@ -90,7 +90,7 @@ type UnknownIDError struct {
 
 // Error names the nearest ids, or else all of them.
 func (e *UnknownIDError) Error() string {
-	text := fmt.Sprintf("there is no %s %q", cmp.Or(e.What, "observer"), e.ID)
+	text := fmt.Sprintf("there is no %s %.100q", cmp.Or(e.What, "observer"), e.ID)
 	if near := source.Nearest(e.ID, e.Known); len(near) > 0 {
 		return fmt.Sprintf("%s; is it %s?", text, strings.Join(near, " or "))
 	}
