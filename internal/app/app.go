@@ -86,7 +86,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
-			err = joinCleanup(err, a.cleanups.run(context.WithoutCancel(ctx), a.log))
+			err = errors.Join(err, a.cleanups.run(context.WithoutCancel(ctx), a.log))
 		}
 	}()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -151,22 +151,12 @@ func (a *App) Stop(ctx context.Context) error {
 	if err != nil {
 		a.reloads.leave(a.gone())
 	}
-	err = joinCleanup(err, a.cleanups.run(ctx, a.log))
+	err = errors.Join(err, a.cleanups.run(ctx, a.log))
 	a.log.Info("Stopped")
 	return err
 }
 
 func (a *App) component(name string) *slog.Logger { return a.log.With("component", name) }
-
-func joinCleanup(err, cleanup error) error {
-	switch {
-	case cleanup == nil:
-		return err
-	case err == nil:
-		return cleanup
-	}
-	return fmt.Errorf("%w (and while cleaning up: %w)", err, cleanup)
-}
 
 // cleanups release the acquired resources in reverse. The zero value is ready.
 type cleanups struct{ steps []cleanup }

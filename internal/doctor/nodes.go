@@ -88,13 +88,12 @@ func (x *input) overdue(f *findings, by map[string][]string) {
 			continue
 		}
 		t, polled := last[l.Type]
-		switch age := x.At.Sub(t.TurnAt); {
+		switch age, patience := x.At.Sub(t.TurnAt), max(status.Fresh*l.Interval, 2*l.TTL); {
 		case len(by[l.Type]) == 0:
 			f.add(Warning, "no node at work polls the type "+l.Type+", which this configuration has", "Its rows become no events.", "Is the configuration of the nodes older than this one?")
 		case !polled:
 			f.add(Note, "the type "+l.Type+" has never been polled", "", "Wait for its first turn.")
-		case l.rests(x.At, max(status.Fresh*l.Interval, 2*l.TTL)):
-		case age > max(status.Fresh*l.Interval, 2*l.TTL):
+		case age > patience && !l.rests(x.At, patience):
 			f.add(Problem, fmt.Sprintf("the last turn of the type %s is %s old, its interval is %s", l.Type, words(age), words(l.Interval)), "Its rows become no events.",
 				"Check the lock: 'observerd status' shows its holder; a row of a foreign holder that is dated in the future keeps it until then. Otherwise the log of the nodes has the reason.")
 		}

@@ -105,8 +105,7 @@ DELETE FROM int_lock AS l
 }
 
 // ReleaseSQL deletes the row of a term, unless another client has locked it. It does not wait for
-// the disk: if the server dies before the row's end is there, the row comes back, and [Monitor]
-// deletes it again or its TTL ends it. Whoever takes the lock waits for the disk, and for all before.
+// the disk: a row that comes back with a server that died is deleted by [Monitor], or ends with its TTL.
 const ReleaseSQL = `
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
