@@ -63,7 +63,7 @@ func expiryInRenewal() Step {
 func termInRelease() Step {
 	return Step{
 		What:  "a release deletes the lock's row whoever holds it by now",
-		Edits: []Edit{{sessionsFile, "AND client_id = $3{skip})`", "AND CAST($3 AS TEXT) IS NOT NULL{skip})`"}},
+		Edits: []Edit{{sessionsFile, "AND client_id = $3 AND {unsynced}{skip})`", "AND CAST($3 AS TEXT) IS NOT NULL AND {unsynced}{skip})`"}},
 	}
 }
 
