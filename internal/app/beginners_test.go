@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,6 +99,14 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 		}
 	}
 	pause("last")
+	// A poll that had begun before would wait for a connection, which is time of its own.
+	eventually(t, func() error {
+		const held = `SELECT count(*) FROM int_lock l JOIN obs_lock o ON o.term = l.client_id WHERE o.name = 'last-observer-poll'`
+		if n := count(t, memory, held); n != 0 {
+			return errors.New("a poll has not ended")
+		}
+		return nil
+	})
 	conn, err := owner.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
