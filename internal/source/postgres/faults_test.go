@@ -117,10 +117,10 @@ func TestAnIdleSessionStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := reader.User.Username()
-	exec(t, owner, "ALTER ROLE "+role+" SET idle_session_timeout = '200ms'")
+	exec(t, owner, "ALTER ROLE "+role+" SET idle_session_timeout = '3s'")
 	s := open(t, postgres.Options{URL: reader.String()})
 	sourcetest.ReadAll(t, s, observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{})
-	time.Sleep(time.Second)
+	time.Sleep(4 * time.Second)
 	var sessions int
 	if err := owner.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", role).Scan(&sessions); err != nil || sessions != 1 {
 		t.Errorf("%d sessions, %v, want the one that has read", sessions, err)
