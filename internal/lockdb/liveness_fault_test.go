@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/observerd/observerd/internal/lockdb"
 )
 
 // TestFailingLookRestsAndComesBack takes a table away that each look reads, for
@@ -50,6 +52,49 @@ func TestFailingLookRestsAndComesBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAFreeThatIsNotCommittedIsNone has a constraint that fails as the deletion of a lease is
+// committed, as on a full disk.
+func TestAFreeThatIsNotCommittedIsNone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
+		w := watch(t, url)
+		h := holdElsewhere(t, url, never)
+		const tables = `
+			CREATE TABLE full_disk (id integer PRIMARY KEY);
+			CREATE TABLE kept (id integer REFERENCES full_disk (id) DEFERRABLE INITIALLY DEFERRED);`
+		exec(t.Context(), t, url, map[string]string{
+			"postgres": tables + `
+			CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO kept VALUES (1); RETURN OLD; END $$;
+			CREATE TRIGGER keep BEFORE DELETE ON int_lock FOR EACH ROW EXECUTE FUNCTION keep()`,
+			"sqlite": tables + `CREATE TRIGGER keep BEFORE DELETE ON int_lock BEGIN INSERT INTO kept VALUES (1); END`,
+		})
+		h.kill()
+		eventually(t, func() error {
+			if w.logged("Lease without a holder not freed") == 0 {
+				return errors.New("nobody says that the lease is not freed")
+			}
+			return nil
+		})
+		began := w.beats.Load()
+		eventually(t, func() error {
+			if w.beats.Load() < began+5 {
+				return errors.New("nobody tries again")
+			}
+			return nil
+		})
+		if n := w.logged("Lease freed"); n != 0 {
+			t.Errorf("said %d times that it was freed", n)
+		}
+		exec(t.Context(), t, url, map[string]string{"postgres": `DROP TRIGGER keep ON int_lock`, "sqlite": `DROP TRIGGER keep`})
+		eventually(t, func() error {
+			if w.logged("Lease freed") != 1 {
+				return errors.New("nobody says that the lease was freed")
+			}
+			return nil
+		})
+	})
 }
 
 var livenessDatabases = map[string]func(t *testing.T) string{

@@ -45,17 +45,14 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 		if err != nil {
 			r.leave()
 		}
-		if err == nil || errors.Is(err, errTaken) || errors.Is(err, lock.ErrHeld) {
-			// A look says too little: a database whose disk is full answers that.
-			r.outages.end(loopName(r.typ.Name))
-		}
 		reason := errPolling
 		switch {
 		case err == nil:
 			return lease, nil
 		case ctx.Err() != nil:
 			return nil, interrupted(ctx)
-		case errors.Is(err, errTaken):
+		case errors.Is(err, errTaken): // A held lock says too little: its holder may wait, too.
+			r.outages.end(loopName(r.typ.Name))
 			return nil, err
 		case errors.Is(err, lock.ErrHeld):
 			r.noteHeld(err)

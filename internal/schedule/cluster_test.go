@@ -371,18 +371,30 @@ func TestDatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestFullDatabaseIsToldOnce has a database that answers all but the acquisition of a lock.
-func TestFullDatabaseIsToldOnce(t *testing.T) {
-	story(t, func(t *testing.T, db *memory) {
-		db.locks.Fail(errDown)
-		a := start(t, db, "a", only("order"))
-		pass(20 * interval)
-		equal(t, "told of it", a.log.count("level=WARN", "Coordination database cannot be used"), 1)
-		equal(t, "told of its return too early", a.log.count("Coordination database answers again"), 0)
-		db.locks.Fail(nil)
-		pass(interval)
-		equal(t, "told of its return", a.log.count("level=INFO", "Coordination database answers again"), 1)
-	})
+// TestHalfADatabaseIsToldOnce has a database that answers all but the acquisition of a lock, as
+// with a full disk, or all but the read under it, as where a session has locked obs_cursor.
+func TestHalfADatabaseIsToldOnce(t *testing.T) {
+	for name, fail := range map[string]func(*memory, error){
+		"acquisition": func(m *memory, err error) { m.locks.Fail(err) },
+		"read":        func(m *memory, err error) { m.set(func(m *memory) { m.unread = err }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, db *memory) {
+				fail(db, errDown)
+				nodes := []*node{start(t, db, "a", only("order")), start(t, db, "b", only("order"))}
+				pass(20 * interval)
+				for _, n := range nodes {
+					equal(t, "told of it", n.log.count("level=WARN", "Coordination database cannot be used"), 1)
+					equal(t, "told of its return too early", n.log.count("Coordination database answers again"), 0)
+				}
+				fail(db, nil)
+				pass(2 * interval)
+				for _, n := range nodes {
+					equal(t, "told of its return", n.log.count("level=INFO", "Coordination database answers again"), 1)
+				}
+			})
+		})
+	}
 }
 
 func TestClockOfTheDatabaseDecides(t *testing.T) {

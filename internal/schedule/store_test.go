@@ -23,6 +23,7 @@ type memory struct {
 	mu      sync.Mutex
 	skew    time.Duration // database's clock less the nodes'
 	down    bool
+	unread  error // of the read under a lock
 	turns   map[string]turn.Taken
 	history []turn.Taken
 	streams map[string]turn.Stream
@@ -99,7 +100,7 @@ func (m *memory) TurnAndStreams(ctx context.Context, typ string, ids []string) (
 		last = turn.State{At: m.turns[typ].At, Now: m.now()}
 		found = maps.Clone(m.streams)
 		maps.DeleteFunc(found, func(id string, _ turn.Stream) bool { return !slices.Contains(ids, id) })
-		return nil
+		return m.unread
 	})
 	return last, found, err
 }

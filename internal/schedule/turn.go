@@ -69,6 +69,9 @@ func (r *run) try(ctx context.Context) (polled, again bool) {
 
 	state, known, err := r.readState(lease.Context())
 	r.leave()
+	if err == nil || errors.Is(err, errTaken) {
+		r.outages.end(loopName(r.typ.Name))
+	}
 	switch {
 	case errors.Is(err, errTaken):
 		r.skip(err)

@@ -123,7 +123,7 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	if err != nil {
 		return false, fmt.Errorf("free lock %s of a dead node: %w", l.Key, err)
 	}
-	defer func() { err = sqldb.EndTx(tx, err) }()
+	defer func() { err = sqldb.EndTx(tx, err); freed = freed && err == nil }()
 	if alive, known := p.alive(l.boot); alive || !known {
 		return false, nil
 	}

@@ -25,7 +25,7 @@ func Refusal(err error) string {
 	for _, attempt := range pgsession.Attempts(err) {
 		var server *pgconn.PgError
 		said := errors.As(attempt, &server)
-		if said && unavailableState(server.Code) {
+		if said && (unavailableState(server.Code) || strings.HasPrefix(server.Code, "XX")) { // XX000: also of a full disk.
 			return ""
 		}
 		if said && first == "" {

@@ -51,6 +51,9 @@ func TestSessionErrorsAreOneLine(t *testing.T) {
 		"a host":          {refusing("28000", "no entry"), "", ": no entry (SQLSTATE 28000); correct the role in database.url, or pg_hba.conf of the server"},
 		"a database":      {refusing("3D000", "no database"), "", ": no database (SQLSTATE 3D000); make it, or correct its name in database.url"},
 		"a server starts": {refusing("57P03", "it starts"), "?sslmode=disable", ": it starts (SQLSTATE 57P03)"},
+		"its disk is full": {
+			refusing("XX000", "could not write init file"), "?sslmode=disable", ": could not write init file (SQLSTATE XX000)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +81,9 @@ func TestSessionErrorsAreOneLine(t *testing.T) {
 			}
 			if !sqldb.NoSession(err) {
 				t.Errorf("%v is not known as an error of a connection", err)
+			}
+			if refused := strings.Contains(c.want, "correct "); (sqldb.Refusal(err) != "") != refused {
+				t.Errorf("refusal %q", sqldb.Refusal(err))
 			}
 		})
 	}
