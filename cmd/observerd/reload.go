@@ -46,6 +46,9 @@ type nodeProcess struct {
 }
 
 func (p nodeProcess) String() string {
+	if p.Config == nil {
+		return fmt.Sprintf("process %d, which does not say what it runs with", p.PID)
+	}
 	return fmt.Sprintf("process %d with %s", p.PID, strings.Join(p.Config, " and "))
 }
 

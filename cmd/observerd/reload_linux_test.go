@@ -238,6 +238,13 @@ func TestTheNodeIsFound(t *testing.T) {
 	if code != exitFailure || !strings.Contains(said, "none on this host runs with /none.yaml; there is process ") {
 		t.Errorf("of another configuration: %d %s", code, said)
 	}
+	pid, err := strconv.Atoi(pids[1])
+	must(t, err)
+	must(t, syscall.Kill(pid, syscall.SIGSTOP))
+	code, said = reload(folders[1])
+	if code != exitFailure || !strings.Contains(said, "process "+pids[1]+", which does not say what it runs with") {
+		t.Errorf("of a node that hangs: %d %s", code, said)
+	}
 }
 
 // startNode starts a node in a folder with its configuration, and waits until it takes

@@ -186,8 +186,8 @@ func reloadPIDs(list string) []int {
 	return fn.Distinct(pids)
 }
 
-// describe asks a process which node it is. The error is of one that is none, or that does
-// not answer this user.
+// describe asks a process which node it is; one of this user that does not answer has no Config.
+// The error is of one that is none, or is not this user's.
 func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
@@ -197,20 +197,22 @@ func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	server, err := peer(conn)
+	if err != nil {
+		return p, err
+	}
 	fmt.Fprint(conn, describeRequest)
 	var answer struct {
 		nodeProcess
 		ExitCode int `json:"exit_code"`
 	}
 	switch err := json.NewDecoder(io.LimitReader(conn, 1<<20)).Decode(&answer); {
+	case err != nil && ctx.Err() != nil && slices.Contains([]int{0, int(server.Uid)}, os.Geteuid()):
+		return nodeProcess{PID: pid, UID: int(server.Uid)}, nil
 	case err != nil:
 		return p, err
 	case answer.ExitCode != exitOK:
 		return p, codeError{answer.ExitCode, errors.New("this user may not reload it")}
-	}
-	server, err := peer(conn)
-	if err != nil {
-		return p, err
 	}
 	answer.PID, answer.UID = pid, int(server.Uid)
 	return answer.nodeProcess, nil
