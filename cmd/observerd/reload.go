@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -46,10 +47,7 @@ type nodeProcess struct {
 }
 
 func (p nodeProcess) String() string {
-	if p.Config == nil {
-		return fmt.Sprintf("process %d, which does not say what it runs with", p.PID)
-	}
-	return fmt.Sprintf("process %d with %s", p.PID, strings.Join(p.Config, " and "))
+	return fmt.Sprintf("process %d with %s", p.PID, cmp.Or(strings.Join(p.Config, " and "), "what it does not say: it hangs"))
 }
 
 // thisProcess is the node that this process is, or would be with its flags and variables.
@@ -195,7 +193,7 @@ func (c *cli) findNode(ctx context.Context, given bool) (pid int, err error) {
 
 // askForReload returns how many keys a reload of the process has changed.
 func askForReload(ctx context.Context, pid int) (changed int, err error) {
-	conn, err := dialReload(ctx, pid)
+	conn, _, err := dialReload(ctx, pid)
 	if err != nil {
 		return 0, fmt.Errorf("no node was asked: %w", err)
 	}

@@ -242,7 +242,7 @@ func TestTheNodeIsFound(t *testing.T) {
 	must(t, err)
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	code, said = reload(folders[1])
-	if code != exitFailure || !strings.Contains(said, "process "+pids[1]+", which does not say what it runs with") {
+	if code != exitFailure || !strings.Contains(said, "process "+pids[1]+" with what it does not say: it hangs") {
 		t.Errorf("of a node that hangs: %d %s", code, said)
 	}
 }

@@ -122,23 +122,24 @@ func userName(uid uint32) string {
 	return id
 }
 
-// dialReload connects to the process of that number, and to no other.
-func dialReload(ctx context.Context, pid int) (net.Conn, error) {
+// dialReload connects to the process of that number, and to no other. It returns its user.
+func dialReload(ctx context.Context, pid int) (conn net.Conn, uid int, err error) {
 	name, err := reloadSocket(pid)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", name)
+	conn, err = new(net.Dialer).DialContext(ctx, "unix", name)
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		return nil, fmt.Errorf("process %d does not listen: it has ended, is starting, is not a node, or runs in a container; run the command in that container", pid)
+		return nil, 0, fmt.Errorf("process %d does not listen: it has ended, is starting, is not a node, or runs in a container; run the command in that container", pid)
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	}
-	if server, err := peer(conn); err != nil || int(server.Pid) != pid {
-		return nil, errors.Join(fmt.Errorf("another process listens instead of process %d", pid), err, conn.Close())
+	server, err := peer(conn)
+	if err != nil || int(server.Pid) != pid {
+		return nil, 0, errors.Join(fmt.Errorf("another process listens instead of process %d", pid), err, conn.Close())
 	}
-	return conn, nil
+	return conn, int(server.Uid), nil
 }
 
 // describeTimeout is how long a process may take to say which node it is. It answers
@@ -191,30 +192,26 @@ func reloadPIDs(list string) []int {
 func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	conn, err := dialReload(ctx, pid)
+	conn, uid, err := dialReload(ctx, pid)
 	if err != nil {
 		return p, err
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	server, err := peer(conn)
-	if err != nil {
-		return p, err
-	}
 	fmt.Fprint(conn, describeRequest)
 	var answer struct {
 		nodeProcess
 		ExitCode int `json:"exit_code"`
 	}
 	switch err := json.NewDecoder(io.LimitReader(conn, 1<<20)).Decode(&answer); {
-	case err != nil && ctx.Err() != nil && slices.Contains([]int{0, int(server.Uid)}, os.Geteuid()):
-		return nodeProcess{PID: pid, UID: int(server.Uid)}, nil
+	case err != nil && ctx.Err() != nil && slices.Contains([]int{0, uid}, os.Geteuid()):
+		return nodeProcess{PID: pid, UID: uid}, nil
 	case err != nil:
 		return p, err
 	case answer.ExitCode != exitOK:
 		return p, codeError{answer.ExitCode, errors.New("this user may not reload it")}
 	}
-	answer.PID, answer.UID = pid, int(server.Uid)
+	answer.PID, answer.UID = pid, uid
 	return answer.nodeProcess, nil
 }
 

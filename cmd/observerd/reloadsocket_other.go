@@ -18,4 +18,4 @@ var errNeedsLinux = errors.New("this needs Linux; send SIGHUP instead, and read 
 
 func runningNodes(context.Context) ([]nodeProcess, error) { return nil, errNeedsLinux }
 
-func dialReload(context.Context, int) (net.Conn, error) { return nil, errNeedsLinux }
+func dialReload(context.Context, int) (net.Conn, int, error) { return nil, 0, errNeedsLinux }

@@ -88,13 +88,16 @@ func (o origin) initStart(ctx context.Context) error {
 	return o.place(ctx, low)
 }
 
-// tellOfHistory says what a first reading without a start does.
+// tellOfHistory says what a reading without a start does.
 func (o origin) tellOfHistory(ctx context.Context) {
-	if o.spec.readsAll() {
+	switch {
+	case o.cursor.Rows > 0:
+		o.log.LogAttrs(ctx, slog.LevelInfo, "The observer was reset; of the rows that its source has, those that are not as it knows them become events")
+	case o.spec.readsAll():
 		o.log.LogAttrs(ctx, slog.LevelInfo, "The observer is new; all rows that its source has become events")
-		return
+	default:
+		o.log.LogAttrs(ctx, slog.LevelInfo, "The observer is new; all rows that its source has become events, unless 'start: now' leaves out those of before")
 	}
-	o.log.LogAttrs(ctx, slog.LevelInfo, "The observer is new; all rows that its source has become events, unless 'start: now' leaves out those of before")
 }
 
 // startNow is where a stream begins that is new.

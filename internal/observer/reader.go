@@ -170,7 +170,7 @@ func (r *reader) read(ctx context.Context) (err error) {
 			b = r.newBatch()
 		}
 		r.add(b, row)
-		r.cut = !time.Now().Before(ends) && r.mayCut(b, row)
+		r.cut = !time.Now().Before(ends) && r.by.canCut(r, row) && !r.mostlyPoison(b.rows)
 	}
 	// Rows before a failure are as good as any.
 	if len(b.rows) > 0 && !r.send(ctx, b) {
@@ -180,12 +180,6 @@ func (r *reader) read(ctx context.Context) (err error) {
 		return nil
 	}
 	return r.rows.Err()
-}
-
-// mayCut reports whether another statement can go on behind the row. What is left of a
-// chunk then is judged as [reader.isWanted] judges it.
-func (r *reader) mayCut(b *batch, row *Row) bool {
-	return r.by.canCut(r, row) && !r.mostlyPoison(b.rows)
 }
 
 // position is a place in the order of timestamps, and of the keys of those that

@@ -105,14 +105,18 @@ func TestRowsWithoutATimestampAreSnapshotsInTheFirstReading(t *testing.T) {
 func TestWhatAResetFindsIsNoSnapshot(t *testing.T) {
 	t.Parallel()
 	for _, adapt := range []func(*observer.Spec){func(*observer.Spec) {}, noTimestamp} {
-		s := setup(t, observer.DetectSnapshot, adapt)
+		var log bytes.Buffer
+		s := setup(t, observer.DetectSnapshot, adapt, func(s *observer.Spec) { s.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		s.put(0, 1)
 		s.src.Pass(10)
 		s.poll()
+		equal(t, "said of a new one", strings.Count(log.String(), "The observer is new"), 1)
 		s.put(1, 1)
 		s.src.Pass(1000)
 		s.db.Reset(stream)
+		log.Reset()
 		s.poll()
+		equal(t, "said of a reset", strings.Count(log.String(), "The observer was reset"), 1)
 		s.checkSnapshots(t, []string{key(0)}, []string{key(1)})
 	}
 }

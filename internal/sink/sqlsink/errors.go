@@ -57,6 +57,8 @@ func explained(ctx context.Context, what string, err error) error {
 	case is:
 		text, refuses := worded(server)
 		return &serverError{text: what + ": " + text, err: err, refuses: refuses}
+	case errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*pgconn.ConnectError)):
+		what += ": no answer in time; another session may have locked obs_feed or obs_feed_event (pg_blocking_pids)"
 	}
 	return fmt.Errorf("%s: %w", what, pgsession.WordSession(err, "url"))
 }
