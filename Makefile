@@ -31,10 +31,11 @@ PACKAGES  ?= ./...
 TESTFLAGS ?=
 # The suites are a module of their own, so that the program's lists none of their
 # libraries. Packages of both are named by their folders; go_test runs the tests of both,
-# of the program too when those of the suites fail, unless they were interrupted (130):
+# of the program too when those of the suites fail, unless they were interrupted (130). The
+# torture takes longest, and begins first:
 # $(1) is the command before go, $(2) flags, $(3) the packages.
 SUITES       := test/suite
-of_suites     = $(if $(filter ./... ./test/...,$(1)),./...) $(patsubst ./$(SUITES)/%,./%,$(filter ./$(SUITES)/%,$(1)))
+of_suites     = $(if $(filter ./... ./test/...,$(1)),./torture ./...) $(patsubst ./$(SUITES)/%,./%,$(filter ./$(SUITES)/%,$(1)))
 of_program    = $(filter-out ./$(SUITES)/%,$(1))
 go_test       = failed=; \
   $(if $(strip $(call of_suites,$(3))),$(1) $(GO) -C $(SUITES) test $(2) $(TESTFLAGS) $(call of_suites,$(3)) || { failed=$$?; [ $$failed -ne 130 ] || exit 130; };) \

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the expected output in the script
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "observerd" { // The processes that the tests start have flags of their own.
-		servertest.SideBySide()
+		servertest.SideBySide(10)
 	}
 	testscript.Main(redistest.Wrap(mariatest.Wrap(pgtest.Wrap(m))), map[string]func(){"observerd": main})
 }

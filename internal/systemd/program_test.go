@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(programs{pgtest.Wrap(m)})
 }
 

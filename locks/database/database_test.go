@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(pgtest.Wrap(m))
 }
 

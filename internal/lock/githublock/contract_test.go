@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(m)
 }
 

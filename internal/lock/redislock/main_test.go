@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(redistest.Wrap(m))
 }

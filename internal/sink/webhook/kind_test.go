@@ -2,7 +2,6 @@ package webhook_test
 
 import (
 	"encoding/pem"
-
 	"log/slog"
 	"net/http"
 	"net/http/httptest"

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(mariatest.Wrap(m))
 }
 

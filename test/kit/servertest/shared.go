@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -55,16 +56,16 @@ func (s *Shared[S]) Get() (S, error) {
 	return s.server, s.err
 }
 
-// SideBySide lets ten tests of a package run at once, unless -parallel says
-// otherwise. TestMain calls it, before the tests, in a package whose tests wait for
-// servers and processes most of their time. Tests with nodes in their own process
-// need the processors.
-func SideBySide() {
+// SideBySide lets so many tests of a package run at once, unless -parallel says
+// otherwise. TestMain calls it, before the tests, in a package whose tests wait most of
+// their time: ten where they wait for servers and processes, fewer with nodes in their own
+// process, which need the processors.
+func SideBySide(tests int) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "10")
+		_ = flag.Set("test.parallel", strconv.Itoa(tests))
 	}
 }
 

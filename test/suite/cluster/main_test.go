@@ -19,7 +19,7 @@ import (
 const envBinary = "OBSERVERD_TEST_BINARY"
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(withBinary{mariatest.Wrap(pgtest.Wrap(m))})
 }
 

@@ -19,7 +19,7 @@ import (
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
-	servertest.SideBySide()
+	servertest.SideBySide(10)
 	waittest.VerifyNoLeaks(withProgram{browsertest.Wrap(pgtest.Wrap(m))})
 }
 
