@@ -39,6 +39,22 @@ func TestNothingIsSaidOfWhatWasNotSeen(t *testing.T) {
 	}
 }
 
+// TestALockedTableIsAFinding has a session that has forgotten its transaction.
+func TestALockedTableIsAFinding(t *testing.T) {
+	t.Parallel()
+	p := admit(t, pgtest.New(t))
+	p.migrate(t)
+	tx, err := p.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tx.ExecContext(t.Context(), `LOCK TABLE obs_cursor`)
+	says(t, p.examine(t, 0), "look", doctor.Problem, "lock timeout (SQLSTATE 55P03)", "end the session that has locked a table (pg_blocking_pids)")
+	if err := errors.Join(err, tx.Rollback()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOneReasonIsToldOnce hides several parts behind the same words.
 func TestOneReasonIsToldOnce(t *testing.T) {
 	t.Parallel()

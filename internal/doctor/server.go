@@ -21,7 +21,7 @@ func looked(x *input, f *findings) {
 		parts[b.Reason] = append(parts[b.Reason], b.Part)
 	}
 	const why = "A node may fail at the same place, and what is wrong there stays hidden. But for rights, nothing else is judged."
-	do := "Grant the role what it lacks, or fix what the message says; then run doctor again."
+	do := "Grant the role what it lacks, end the session that has locked a table (pg_blocking_pids), or fix what the message says; then run doctor again."
 	if x.Backend == "sqlite" { // A file has no role; in a healthy file every part can be read.
 		do = "Fix what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
 	}

@@ -84,7 +84,7 @@ func (x *examiner) run(ctx context.Context) error {
 		if unseen := whole(err); unseen != nil {
 			return unseen
 		}
-		if ctx.Err() != nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {
+		if ctx.Err() != nil || sqldb.NoSession(err) || sqldb.Unavailable(err) && !sqldb.LockTimedOut(err) {
 			return fmt.Errorf("look at %s: %w", p.name, err)
 		}
 		if err != nil {

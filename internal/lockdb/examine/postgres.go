@@ -10,7 +10,7 @@ import (
 )
 
 func (x *examiner) postgres() {
-	x.bound = `SELECT pg_catalog.set_config('statement_timeout', '10s', true), pg_catalog.set_config('search_path', '` + sqldb.Pinned + `', true)`
+	x.bound = `SELECT pg_catalog.set_config('statement_timeout', '10s', true), pg_catalog.set_config('lock_timeout', '5s', true), pg_catalog.set_config('search_path', '` + sqldb.Pinned + `', true)`
 	if hosts := x.db.Hosts(); x.db.TakesAnyServer() && len(hosts) > 1 {
 		x.found.Server.AnyOf = hosts
 	}
