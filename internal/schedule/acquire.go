@@ -51,8 +51,7 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 			return lease, nil
 		case ctx.Err() != nil:
 			return nil, interrupted(ctx)
-		case errors.Is(err, errTaken): // A held lock says too little: its holder may wait, too.
-			r.outages.end(loopName(r.typ.Name))
+		case errors.Is(err, errTaken):
 			return nil, err
 		case errors.Is(err, lock.ErrHeld):
 			r.noteHeld(err)

@@ -69,9 +69,6 @@ func (r *run) try(ctx context.Context) (polled, again bool) {
 
 	state, known, err := r.readState(lease.Context())
 	r.leave()
-	if err == nil || errors.Is(err, errTaken) {
-		r.outages.end(loopName(r.typ.Name))
-	}
 	switch {
 	case errors.Is(err, errTaken):
 		r.skip(err)
@@ -83,6 +80,7 @@ func (r *run) try(ctx context.Context) (polled, again bool) {
 		again, r.mustLook = r.first && !r.mustLook, true
 		return false, again
 	}
+	r.outages.end(loopName(r.typ.Name))
 	r.passedOver.reset()
 	r.poll(lease, state, known)
 	return true, false
@@ -117,6 +115,9 @@ var (
 func (r *run) skip(err error) {
 	if errors.Is(err, errTaken) || errors.Is(err, errPolling) {
 		r.job.elsewhere = time.Now()
+	}
+	if errors.Is(err, errTaken) { // A held lock says too little: its holder may wait for the database, too.
+		r.outages.end(loopName(r.typ.Name))
 	}
 	if r.first && errors.Is(err, errTaken) {
 		r.passedOver.add(r.typ.Name, r.lookDuration)
