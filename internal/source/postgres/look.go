@@ -182,9 +182,9 @@ func (c *session) look(ctx context.Context, tables []tableName, behind string) (
 	return l, nil
 }
 
-// arrayOf writes texts as an array.
+// arrayOf writes texts as an array. A map remembers plans, and is for one goroutine.
 func arrayOf(texts []string) []byte {
-	array, err := typeNames.Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, texts, []byte{})
+	array, err := pgtype.NewMap().Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, texts, []byte{})
 	if err != nil {
 		panic(err) // Texts always encode.
 	}
