@@ -52,7 +52,7 @@ func (p *Poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error)
 func (p *Poller) noteHorizon(lag time.Duration) {
 	if p.maxLookback > 0 && lag > p.maxLookback {
 		if p.stalled.Begin() {
-			p.log.Warn("Horizon does not move: a transaction of the source is open for longer than max-lookback",
+			p.log.Warn("Horizon does not move: a transaction of the source is open, or its replica has stopped, for longer than max-lookback",
 				"observer", p.id, "lag", lag, "max_lookback", p.maxLookback)
 		}
 		return
