@@ -81,7 +81,7 @@ func (e saidError) Unwrap() error { return e.error }
 func exitCode(err error) int {
 	signal, stopped := errors.AsType[signalError](err)
 	switch coded, ok := errors.AsType[codeError](err); {
-	case ok:
+	case ok && !brokenPipe(err):
 		return coded.code
 	case errors.As(err, new(usageError)):
 		return exitUsage

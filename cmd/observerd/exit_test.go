@@ -28,6 +28,7 @@ func TestABrokenConnectionIsNoBrokenPipe(t *testing.T) {
 		silent bool
 	}{
 		"stdout":     {fmt.Errorf("print: %w", &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}), exitPipe, true},
+		"a verdict":  {codeError{exitFailure, fmt.Errorf("print: %w", broken)}, exitPipe, true},
 		"a database": {fmt.Errorf("stop: %w", &net.OpError{Op: "write", Net: "tcp", Err: broken}), exitUnavailable, false},
 	} {
 		var stderr bytes.Buffer

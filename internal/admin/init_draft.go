@@ -133,7 +133,7 @@ func (d *draft) byTime() {
 	}
 	if c.Indexed == source.No {
 		d.note("Warning: no index begins with %s, so every poll reads the whole table; create one on (%s).",
-			c.Name, strings.Join(append([]string{c.Name}, d.table.Key...), ", "))
+			c.Name, strings.Join(append([]string{c.Name}, fn.Only(d.table.Key, func(k string) bool { return k != c.Name })...), ", "))
 	}
 }
 

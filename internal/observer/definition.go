@@ -60,7 +60,7 @@ func (j *journal) define(ctx context.Context) error {
 		j.next.Definition = own
 		return nil
 	case !j.spec.Loaded().After(c.DefinedAt):
-		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded; "+
+		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded, or this is a command beside nodes; "+
 			"give all nodes one configuration, or restart this node to make its own the cluster's",
 			ErrOtherDefinition, c.DefinedAt.UTC().Format(time.RFC3339))
 	}
